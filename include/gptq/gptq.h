@@ -70,6 +70,17 @@ GPTQ_API const char *gptq_status_name(enum gptq_status status);
  */
 GPTQ_API size_t gptq_error_format(const struct gptq_error *err, char *dst, size_t size);
 
+/* ------------------------------------------------------------------------------------------------- hooks */
+
+/* How a long call keeps in touch with its caller. Every member may be NULL. Called from the calling thread. */
+struct gptq_hooks {
+	void *ctx;
+	/* Asked often; true makes the call clean up and return GPTQ_E_CANCELLED. */
+	bool (*cancelled)(void *ctx);
+	/* `done` of `total` bytes are through; `file` is the one in hand. */
+	void (*progress)(void *ctx, const char *file, uint64_t done, uint64_t total);
+};
+
 /* Library version as "MAJOR.MINOR.PATCH". */
 GPTQ_API const char *gptq_version(void);
 
