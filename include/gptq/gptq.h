@@ -26,6 +26,40 @@ extern "C" {
 #define GPTQ_API
 #endif
 
+/* ------------------------------------------------------------------------------------------ element types */
+
+/* The element types of the safetensors format, in its own order. */
+enum gptq_dtype {
+	GPTQ_DTYPE_BOOL,
+	GPTQ_DTYPE_F4,
+	GPTQ_DTYPE_F6_E2M3,
+	GPTQ_DTYPE_F6_E3M2,
+	GPTQ_DTYPE_U8,
+	GPTQ_DTYPE_I8,
+	GPTQ_DTYPE_F8_E5M2,
+	GPTQ_DTYPE_F8_E4M3,
+	GPTQ_DTYPE_F8_E8M0,
+	GPTQ_DTYPE_F8_E4M3FNUZ,
+	GPTQ_DTYPE_F8_E5M2FNUZ,
+	GPTQ_DTYPE_I16,
+	GPTQ_DTYPE_U16,
+	GPTQ_DTYPE_F16,
+	GPTQ_DTYPE_BF16,
+	GPTQ_DTYPE_I32,
+	GPTQ_DTYPE_U32,
+	GPTQ_DTYPE_F32,
+	GPTQ_DTYPE_C64,
+	GPTQ_DTYPE_F64,
+	GPTQ_DTYPE_I64,
+	GPTQ_DTYPE_U64,
+};
+
+/* The name the format uses: "F16", "I32", ... "unknown" for other values. Never NULL. */
+GPTQ_API const char *gptq_dtype_name(enum gptq_dtype dtype);
+
+/* Bits of one element, 4 to 64; 0 for other values. */
+GPTQ_API unsigned gptq_dtype_bits(enum gptq_dtype dtype);
+
 /* ------------------------------------------------------------------------------------------------ errors */
 
 /* What went wrong, by kind. The commands map GPTQ_E_REFUSED to exit code 1 and every other error to 2. */
