@@ -118,6 +118,10 @@ enum gptq_status gq_config_read(const char *name, enum gq_config_kind kind, cons
 				struct gq_config_file *file, struct gptq_error *err);
 void gq_config_free(struct gq_config_file *file);
 
+/* The member `key` of an object as a number or a flag; not present where it is absent or something else. */
+struct gq_config_int gq_config_member_int(const struct gq_json_tree *tree, uint32_t object, const char *key);
+struct gq_config_flag gq_config_member_flag(const struct gq_json_tree *tree, uint32_t object, const char *key);
+
 /*
  * The label place of a `__metadata__.gptq_checkpoint_format` value; `value` unescaped, begin..end its span in the
  * header text, quotes included.
