@@ -19,7 +19,7 @@
 
 #include "format/config.h"
 
-struct gq_dynamic; /* compiled rules; read-only once made, so threads may share it */
+struct gq_dynamic; /* compiled rules; one thread at a time, as it holds the matcher's scratch memory */
 
 struct gq_dynamic_rule {
 	const char *text; /* the key as written: "+:.*down_proj"; masked for messages */
@@ -35,7 +35,7 @@ enum gq_dynamic_result {
 	GQ_DYNAMIC_NONE,     /* no rule matches */
 	GQ_DYNAMIC_EXCLUDE,  /* left out of quantisation */
 	GQ_DYNAMIC_OVERRIDE, /* the rule's values take the place of the config's */
-	GQ_DYNAMIC_LIMIT,    /* the rule hit the match limit on this path: what it says of it is not known */
+	GQ_DYNAMIC_LIMIT,    /* the rule hit a limit, here or on a path before (it is not run again): not known */
 };
 
 /* GPTQ_E_NOMEM; GPTQ_E_LIMIT for over 65,536 rules. A config without rules gives an object that matches nothing. */
@@ -43,11 +43,11 @@ enum gptq_status gq_dynamic_new(const struct gq_config_file *file, const struct 
 				struct gq_dynamic **dynamic, struct gptq_error *err);
 void gq_dynamic_free(struct gq_dynamic *dynamic);
 
-/* All rules in the order in which they are tried. */
+/* All rules: dynamic's exclusions, dynamic's others, extra_config's. */
 size_t gq_dynamic_count(const struct gq_dynamic *dynamic);
 const struct gq_dynamic_rule *gq_dynamic_rule_at(const struct gq_dynamic *dynamic, size_t index);
 
 /* Asks the rules about a module path; *index (may be NULL): the rule that decided, SIZE_MAX if none. */
-enum gq_dynamic_result gq_dynamic_match(const struct gq_dynamic *dynamic, const char *module, size_t n, size_t *index);
+enum gq_dynamic_result gq_dynamic_match(struct gq_dynamic *dynamic, const char *module, size_t n, size_t *index);
 
 #endif
