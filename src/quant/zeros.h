@@ -18,6 +18,9 @@ bool gq_pack_ok(struct gq_pack pack);
 /* Whole lanes of a packed row of row_bytes bytes. */
 size_t gq_row_lanes(struct gq_pack pack, size_t row_bytes);
 
+/* The style that holds at this width: LANE, WORD or GPTQMODEL_3BIT. */
+enum gptq_v1_style gq_style_at(struct gq_pack pack, enum gptq_v1_style style);
+
 /* Lanes to zero points and back. SMEARED and CLEAN decode as LANE; encoding them does the same. */
 void gq_zeros_decode(const uint8_t *lanes, size_t n_lanes, struct gq_pack pack, enum gptq_zeros_format format,
 		     enum gptq_v1_style style, uint8_t *z);
