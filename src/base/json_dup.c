@@ -70,7 +70,8 @@ static enum gptq_status add_key(struct gq_json_dup *dup, const struct gq_json_ev
 static enum gptq_status report(const struct gq_json_dup *dup, const struct gq_json_dup_key *first,
 			       const struct gq_json_dup_key *second, struct gptq_error *err)
 {
-	return gq_json_dup_fail(key_bytes(dup, second), second->size, first->begin, second->begin, err);
+	return gq_json_dup_fail(key_bytes(dup, second), second->size, dup->origin + first->begin,
+				dup->origin + second->begin, err);
 }
 
 static enum gptq_status check_few(const struct gq_json_dup *dup, const struct gq_json_dup_key *keys, size_t n,

@@ -18,6 +18,7 @@ struct gq_json_dup_key {
 
 struct gq_json_dup {
 	const char *text;
+	size_t origin; /* where the text begins in its file: added to places in messages. 0 unless set after init */
 	struct gq_json_dup_key *keys; /* of all open objects, outermost first */
 	size_t n_keys, capacity;
 	struct gq_buf unescaped;
