@@ -80,6 +80,15 @@ static enum gptq_status check_target(const struct gq_output *out, struct gptq_er
 	return status;
 }
 
+enum gptq_status gq_output_check(const char *path, bool is_dir, bool replace, struct gptq_error *err)
+{
+	struct gq_output out = {.final_path = without_trailing_slashes(path), .is_dir = is_dir, .replace = replace};
+	enum gptq_status status = out.final_path ? check_target(&out, err) : gq_fail_nomem(err);
+
+	gq_free(out.final_path);
+	return status;
+}
+
 enum gptq_status gq_output_begin(const char *path, bool is_dir, bool replace, struct gq_output *out,
 				 struct gptq_error *err)
 {

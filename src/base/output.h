@@ -23,6 +23,9 @@ struct gq_output {
 enum gptq_status gq_output_begin(const char *path, bool is_dir, bool replace, struct gq_output *out,
 				 struct gptq_error *err);
 
+/* Only the checks of gq_output_begin. */
+enum gptq_status gq_output_check(const char *path, bool is_dir, bool replace, struct gptq_error *err);
+
 /* Syncs the folders and renames. Afterwards only gq_output_drop (which then removes nothing) may be called. */
 enum gptq_status gq_output_commit(struct gq_output *out, struct gptq_error *err);
 

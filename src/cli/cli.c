@@ -194,14 +194,18 @@ __attribute__((format(printf, 3, 0))) static void message(const struct cli_comma
 {
 	char text[8192];
 
+	const char *line = text;
+
 	vsnprintf(text, sizeof(text), fmt, ap);
 	fprintf(stderr, "%s: %s: ", command->name, severity);
-	for (const char *p = text; *p; p++) {
-		putc(*p, stderr);
-		if (*p == '\n' && p[1])
-			fputs("  ", stderr);
+	while (*line) {
+		char masked[8192];
+		size_t n = strcspn(line, "\n");
+
+		gptq_mask(masked, sizeof(masked), line, n);
+		fprintf(stderr, "%s%s\n", line == text ? "" : "  ", masked);
+		line += n + (line[n] == '\n');
 	}
-	putc('\n', stderr);
 }
 
 void cli_error(const struct cli_command *command, const char *fmt, ...)
@@ -251,6 +255,11 @@ int cli_finish(const struct cli_command *command, int code)
 		return 128 + SIGPIPE;
 	cli_error(command, "cannot write to standard output: %s", strerror(errno));
 	return CLI_TROUBLE;
+}
+
+void cli_mask(char *dst, size_t size, const char *text)
+{
+	gptq_mask(dst, size, text, strlen(text));
 }
 
 const char *cli_size(char dst[32], uint64_t nbytes)

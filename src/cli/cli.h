@@ -74,6 +74,9 @@ bool cli_cancelled(void *unused);
 /* Flushes stdout and turns a failure into an exit code: a closed pipe gives 128 + SIGPIPE without a message. */
 int cli_finish(const struct cli_command *command, int code);
 
+/* gptq_mask() of a NUL-terminated text. */
+void cli_mask(char *dst, size_t size, const char *text);
+
 /* Text helpers for reports. "3.9 GiB"; "1,234,567". dst has room for 32 bytes. */
 const char *cli_size(char dst[32], uint64_t nbytes);
 const char *cli_count(char dst[32], uint64_t n);
