@@ -7,6 +7,7 @@
  *   block  the fewest word rows of qweight that hold whole codes: block_words word rows give block_codes rows of
  *          codes (4 bits in 32-bit words: 1 and 8; 3 bits: 3 and 32). Block i begins at word row i * block_words.
  *
+ * In every layout 32 lanes of a line fill 4 * bits bytes, so that a line can be unpacked from any multiple of 32 on.
  * Pointers need no alignment. Sizes are the caller's to check: nothing here can fail.
  */
 #ifndef GQ_QUANT_LAYOUT_H

@@ -53,7 +53,7 @@ struct gq_code_stats {
 	uint64_t n_codes;
 	struct gq_moments scatter[GQ_N_DECODES]; /* m - z under each reading */
 	uint64_t rows_v2, rows_v1; /* rows of K whose codes are L (L + 1) in every kept column, 16 at least */
-	double rows_chance_v2, rows_chance_v1; /* how many of them chance would give at most */
+	double rows_chance_v2, rows_chance_v1; /* ... chance gives, estimated high */
 	uint64_t groups_v2, groups_v1;    /* groups of 16 rows or more of the one code L (L + 1), neither 0 nor M */
 	uint64_t n_first;                 /* first lanes ... */
 	double first_to_max;              /* ... sum of (M - m)^2 ... */
@@ -63,13 +63,14 @@ struct gq_code_stats {
 	struct gq_clusters shift_b;       /* m - L - 1 over kept lanes up to M-2 */
 	struct gq_clusters half[2];       /* m - L over kept lanes 1..M-2 in the lower and upper half of 64-bit words */
 	struct gq_moments in_group;       /* n and sum: variances of codes inside their (group, column) */
-	uint64_t n_lanes, n_kept, n_ends; /* lanes with rows; of these kept; kept or first ones that are 0 or M */
+	uint64_t n_lanes, n_kept, n_ends; /* lanes with rows; how many are kept; how many are 0 or M */
 	struct gq_pairs match;            /* m and L, kept lanes */
 	struct gq_pairs match_legacy;     /* m and z by gptqmodel-3bit */
 	uint64_t above_word;              /* lanes right above an M that are M-1 while m < 0.45 M */
 	uint64_t above_lane;              /* the same, M */
 	struct gq_clusters borrow;        /* m - z_lane where LANE and WORD part, less the column's other groups */
-	struct gq_moments borrow_base;    /* the spread of those other groups about their column's mean */
+	double borrow_units;              /* variance of the sum borrow.wx, in units of borrow_base's variance */
+	struct gq_moments borrow_base;    /* n, sumsq: those other groups about their column's mean */
 	uint64_t n_smear;                 /* lanes in question in words that look smeared ... */
 	double smear_sum;                 /* ... and the sum of their m / M */
 };

@@ -28,7 +28,7 @@ const char *gq_rule_name(enum gq_rule rule);
 /* One layer of the model, as far as it is known. */
 struct gq_layer_facts {
 	struct gq_pack pack;
-	uint32_t shard;                    /* the file that holds its qzeros */
+	uint32_t shard;                    /* the file that holds its qzeros; numbered from 0 without large gaps */
 	struct gq_zero_stats zeros;        /* of every layer */
 	const struct gq_code_stats *codes; /* NULL: codes not read */
 };
@@ -40,6 +40,7 @@ struct gq_layer_verdict {
 	enum gq_sentinel sentinel;
 	bool legacy;            /* 3 bits: its zero points are gptqmodel-3bit's */
 	bool scatter_open;      /* 3 bits: plain or legacy could not be told, so no mean was looked at */
+	bool contradicted;      /* strong rules were at odds, or the codes with the midpoint */
 	double v[GQ_N_DECODES]; /* variance of m - z by reading */
 	uint64_t rows_v1, rows_v2, groups_v1, groups_v2;
 	uint64_t n_lowest_max;
@@ -49,6 +50,12 @@ struct gq_layer_verdict {
 	bool shift_usable;        /* enough lanes kept, few of them at the ends */
 	double correlation;       /* of mean code and zero point */
 };
+
+/*
+ * Are the codes of a layer worth reading? Not where the lanes alone decide. At 2 and 3 bits the midpoint in every lane
+ * can be chance (one group to a column, skewed weights), so that the codes must confirm it.
+ */
+bool gq_codes_wanted(const struct gq_zero_stats *zeros, struct gq_pack pack);
 
 void gq_layer_judge(const struct gq_layer_facts *layer, struct gq_layer_verdict *out);
 
@@ -73,12 +80,20 @@ struct gq_style_verdict {
 unsigned gq_width_index(unsigned bits);
 extern const unsigned gq_widths[GQ_N_WIDTHS];
 
+/*
+ * The styles of all widths, pooled over the layers that take part (an array of n; NULL: all). verdicts are those of
+ * gq_layer_judge(). Fills style[0..GQ_N_WIDTHS-1] and returns the one name that covers all widths, or NONE.
+ */
+enum gptq_v1_style gq_styles_judge(const struct gq_layer_facts *layers, const struct gq_layer_verdict *verdicts,
+				   const bool *takes_part, size_t n, struct gq_style_verdict *style);
+
 /* One width's share in the verdict. */
 struct gq_width_verdict {
 	uint64_t n_layers, n_read;
 	enum gptq_verdict verdict;
 	enum gq_rule rule;
 	uint64_t strong_v1, strong_v2; /* layers that strong rules settle */
+	uint64_t weak_v1, weak_v2;     /* layers that only the mean shift settles */
 	uint64_t n_median;             /* layers in the medians */
 	double a, b, bar_a, bar_b;     /* medians and their bars */
 };

@@ -224,10 +224,23 @@ enum gptq_status gq_zeros_compare_styles(const struct gq_qzeros *qz, enum gptq_v
 	return GPTQ_OK;
 }
 
-/* One pack word's lanes, first..end-1, padding left out. */
-static void count_word(const uint8_t *lanes, size_t first, size_t end, uint8_t max, struct gq_zero_stats *out)
+/*
+ * The bits of lane i that lie in the word where it begins: all but for the top lanes of the first two of three words
+ * at 3 bits, which have two bits and one bit there. This is as far as a smear gets.
+ */
+unsigned gq_lane_mask(struct gq_pack pack, size_t i)
 {
-	size_t low = first, full = 0;
+	size_t begin = i * pack.bits % pack.word_bits;
+	unsigned n_bits = begin + pack.bits > pack.word_bits ? (unsigned)(pack.word_bits - begin) : pack.bits;
+
+	return (1U << n_bits) - 1;
+}
+
+/* One pack word's lanes, first..end-1, padding left out. */
+static void count_word(const uint8_t *lanes, size_t first, size_t end, struct gq_pack pack, struct gq_zero_stats *out)
+{
+	uint8_t max = (uint8_t)((1U << pack.bits) - 1);
+	size_t low = first, above, full = 0;
 
 	while (low < end && lanes[low] != max) {
 		out->n_kept++;
@@ -237,17 +250,21 @@ static void count_word(const uint8_t *lanes, size_t first, size_t end, uint8_t m
 	if (low == end)
 		return;
 	out->n_first++;
-	for (size_t i = low; i < end; i++) {
+	out->n_max++;
+	above = end - low - 1;
+	for (size_t i = low + 1; i < end; i++) {
+		unsigned mask = gq_lane_mask(pack, i);
+
 		out->n_max += lanes[i] == max;
-		full += lanes[i] == max;
+		full += (lanes[i] & mask) == mask;
 	}
-	full--;
-	out->n_telling += end - low - 1;
-	if (end - low > 2) {
+	out->n_telling += above;
+	if (above >= 2) {
 		out->tall_words++;
-		out->tall_words_full += full == end - low - 1;
+		out->tall_words_full += full == above;
 	}
-	if (end - low > 1 && full == end - low - 1) {
+	out->n_open += full < above;
+	if (above >= 1 && full == above) {
 		out->damaged_words++;
 		out->unknown_zeros += full;
 	}
@@ -255,13 +272,12 @@ static void count_word(const uint8_t *lanes, size_t first, size_t end, uint8_t m
 
 static void count_row(const uint8_t *lanes, size_t n, struct gq_pack pack, struct gq_zero_stats *out)
 {
-	uint8_t max = (uint8_t)((1U << pack.bits) - 1);
 	size_t first = 0;
 
 	for (size_t w = 1; first < n; w++) {
 		size_t end = gq_word_first_lane(pack, w);
 
-		count_word(lanes, first, end < n ? end : n, max, out);
+		count_word(lanes, first, end < n ? end : n, pack, out);
 		first = end;
 	}
 	for (size_t i = 0; i < n; i++) {

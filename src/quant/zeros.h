@@ -27,6 +27,9 @@ void gq_zeros_decode(const uint8_t *lanes, size_t n_lanes, struct gq_pack pack, 
 void gq_zeros_encode(const uint8_t *z, size_t n_lanes, struct gq_pack pack, enum gptq_zeros_format format,
 		     enum gptq_v1_style style, uint8_t *lanes);
 
+/* The bits of lane i, as a mask on its value, that lie in the word where it begins. */
+unsigned gq_lane_mask(struct gq_pack pack, size_t i);
+
 /* A packed qzeros tensor of one layer, in memory. */
 struct gq_qzeros {
 	const void *words;
@@ -69,7 +72,11 @@ enum gq_sentinel {
 	GQ_SENTINEL_HALVES, /* 64-bit words: lower half as V1, upper half as V2 */
 };
 
-/* "Above" means towards the high bits of the same pack word; only real lanes count. Small: one for each layer. */
+/*
+ * "Above" means towards the high bits of the same pack word; only real lanes count. A lane that
+ * straddles two words belongs to the one where it begins; of such a lane "is M" only asks for the bits in that word
+ * where it says so. Small: there is one for each layer.
+ */
 struct gq_zero_stats {
 	uint64_t n_lanes;
 	uint64_t n_max;           /* lanes that are M */
@@ -79,7 +86,8 @@ struct gq_zero_stats {
 	uint64_t n_telling;       /* lanes above a lowest M: what the styles are about */
 	uint64_t n_differ;        /* lanes that LANE and WORD decode differently */
 	uint64_t tall_words;      /* words with two lanes or more above their lowest M ... */
-	uint64_t tall_words_full; /* ... all of which are M */
+	uint64_t tall_words_full; /* ... all of which are M as far as they lie in the word */
+	uint64_t n_open;          /* words with lanes above their lowest M, not all of which are M */
 	uint64_t damaged_words;   /* words with lanes above their lowest M, all of which are M */
 	uint64_t unknown_zeros;   /* those lanes */
 	uint8_t lane_min, lane_max;
