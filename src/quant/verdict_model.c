@@ -331,11 +331,13 @@ static void judge_correlation(const struct judge *j)
 /* Styles are about the layers that are v1: in a mixed model, those that are not v2. */
 static void judge_styles(const struct judge *j)
 {
+	enum gptq_v1_style style;
 	bool mixed = j->out->verdict == GPTQ_VERDICT_MIXED;
 
 	for (size_t i = 0; i < j->n; i++)
 		j->flags[i] = !mixed || j->verdicts[i].verdict == GPTQ_VERDICT_V1;
-	j->out->model_style = gq_styles_judge(j->layers, j->verdicts, j->flags, j->n, j->out->style);
+	style = gq_styles_judge(j->layers, j->verdicts, j->flags, j->n, j->out->style);
+	j->out->model_style = j->out->verdict == GPTQ_VERDICT_V2 ? GPTQ_STYLE_NONE : style;
 }
 
 static void find_odd(const struct judge *j, bool *odd)
