@@ -77,7 +77,7 @@ static double cluster_mean(const struct gq_clusters *c)
 	return c->w > 0 ? c->wx / c->w : (double)NAN;
 }
 
-/* The error of that mean if only columns are independent. (double)NAN below two columns. */
+/* The error of that mean if only columns are independent. NAN below two columns. */
 static double cluster_error(const struct gq_clusters *c)
 {
 	double mean = cluster_mean(c), sum;
@@ -178,15 +178,19 @@ static void take_figures(const struct gq_layer_facts *layer, struct gq_layer_ver
 
 /*
  * 3 bits: which constants were subtracted. A shift of the whole layer cannot disturb a variance, while reading one
- * kind as the other moves whole runs of lanes by different amounts.
+ * kind as the other moves whole runs of lanes by different amounts. All lanes are compared, since the wrong reading
+ * hides in the few that it keeps; those alone speak for the plain reading of smeared layers.
  */
 static void judge_scatter(const struct gq_layer_facts *layer, struct gq_layer_verdict *out)
 {
-	double plain = variance(&layer->codes->scatter[GQ_DECODE_PLAIN]);
-	double legacy = variance(&layer->codes->scatter[GQ_DECODE_LEGACY]);
+	const struct gq_code_stats *s = layer->codes;
+	double kept = variance(&s->scatter[GQ_DECODE_PLAIN]), legacy = variance(&s->scatter[GQ_DECODE_LEGACY]);
+	double plain = fmin(variance(&s->scatter[GQ_DECODE_V2]), variance(&s->scatter[GQ_DECODE_LANE]));
+	bool is_legacy = 3 * legacy < plain && !(kept <= legacy);
+	bool is_plain = 3 * plain < legacy || (3 * kept < legacy && 2 * s->n_kept >= s->n_lanes);
 
-	out->legacy = legacy < plain / 3 || (isnan(plain) && legacy < 0.5);
-	out->scatter_open = !out->legacy && !(plain < legacy / 3);
+	out->legacy = is_legacy && !is_plain;
+	out->scatter_open = is_legacy == is_plain;
 }
 
 static void settle(struct gq_layer_verdict *out, enum gq_rule rule, enum gptq_verdict verdict)

@@ -93,6 +93,7 @@ struct gq_width_verdict {
 	enum gptq_verdict verdict;
 	enum gq_rule rule;
 	uint64_t strong_v1, strong_v2; /* layers that strong rules settle */
+	uint64_t weak_v1, weak_v2;     /* layers that only the mean shift settles */
 	uint64_t n_median;             /* layers in the medians */
 	double a, b, bar_a, bar_b;     /* medians and their bars */
 };

@@ -296,9 +296,10 @@ static double half_mean(const struct gq_clusters *c, double *square)
 /* 64-bit words of which only the lower half was shifted: whatever the layers have in common cancels. */
 static void judge_halves(const struct judge *j)
 {
-	struct gq_clusters half[2] = {{0}, {0}};
+	struct gq_clusters half[2];
 	double square = 0;
 
+	memset(half, 0, sizeof(half));
 	j->out->half_shift = j->out->half_se = (double)NAN;
 	for (size_t i = 0; i < j->n; i++) {
 		if (j->layers[i].zeros.sentinel == GQ_SENTINEL_HALVES)
@@ -330,11 +331,13 @@ static void judge_correlation(const struct judge *j)
 /* Styles are about the layers that are v1: in a mixed model, those that are not v2. */
 static void judge_styles(const struct judge *j)
 {
+	enum gptq_v1_style style;
 	bool mixed = j->out->verdict == GPTQ_VERDICT_MIXED;
 
 	for (size_t i = 0; i < j->n; i++)
 		j->flags[i] = !mixed || j->verdicts[i].verdict == GPTQ_VERDICT_V1;
-	j->out->model_style = gq_styles_judge(j->layers, j->verdicts, j->flags, j->n, j->out->style);
+	style = gq_styles_judge(j->layers, j->verdicts, j->flags, j->n, j->out->style);
+	j->out->model_style = j->out->verdict == GPTQ_VERDICT_V2 ? GPTQ_STYLE_NONE : style;
 }
 
 static void find_odd(const struct judge *j, bool *odd)

@@ -23,7 +23,7 @@ struct pool {
 	uint64_t n_open; /* words with lanes above their lowest M that are not all M: no smear */
 	uint64_t n_smear;
 	double smear_sum;
-	uint64_t n_unsettled; /* 3 bits: layers that are neither plain nor legacy for sure */
+	uint64_t n_unsettled; /* 3 bits: layers that were read and are neither plain nor legacy for sure */
 };
 
 static void add_zeros(const struct gq_zero_stats *z, struct gq_style_verdict *out)
@@ -71,7 +71,7 @@ static void add_layer(const struct gq_layer_facts *layer, const struct gq_layer_
 		}
 		if (plain || (layer->codes && !verdict->scatter_open))
 			out->n_plain++;
-		else
+		else if (layer->codes)
 			pool->n_unsettled++;
 	}
 	add_zeros(z, out);
@@ -138,8 +138,9 @@ static enum gptq_v1_style judge_width(const struct gq_style_verdict *s, const st
 	enum gptq_v1_style style;
 
 	if (bits == 3 && s->n_legacy > 0)
-		return s->n_plain + pool->n_unsettled == 0 ? GPTQ_STYLE_GPTQMODEL_3BIT : GPTQ_STYLE_NONE;
-	if (bits == 3 && s->n_plain == 0)
+		return s->n_plain == 0 && 4 * pool->n_unsettled <= s->n_legacy ? GPTQ_STYLE_GPTQMODEL_3BIT
+									       : GPTQ_STYLE_NONE;
+	if (bits == 3 && (s->n_plain == 0 || 4 * pool->n_unsettled > s->n_plain))
 		return GPTQ_STYLE_NONE;
 	if (s->n_telling == 0)
 		return GPTQ_STYLE_CLEAN;
