@@ -194,11 +194,12 @@ static bool read_producers(const struct gq_json_tree *tree, struct gq_config *co
 	return ok && !nomem;
 }
 
-/* Spec section 4: `bits` and at least one of these makes a GPTQ config where no quant_method says what it is. */
+/* `bits` and at least one of the others make a GPTQ config where no quant_method says what it is. */
 static bool has_gptq_keys(const struct gq_json_tree *tree, uint32_t object)
 {
 	static const char *const bits[] = {"bits", "w_bit", "wbits", NULL};
-	static const char *const more[] = {"group_size", "q_group_size", "desc_act", "checkpoint_format", "format", NULL};
+	static const char *const more[] = {"group_size",        "q_group_size", "desc_act",
+					   "checkpoint_format", "format",       NULL};
 	bool has_bits = false, has_more = false;
 
 	for (size_t i = 0; bits[i]; i++)

@@ -20,9 +20,9 @@ enum gq_config_kind {
 	GQ_CONFIG_MODEL,      /* config.json: only the members named quantization_config */
 };
 
-/* The names of section FILES of the man page. True if a file of this name is a config; sets its kind. */
+/* True if a file of this name is a config; sets its kind. */
 bool gq_config_known_name(const char *basename, enum gq_config_kind *kind);
-/* Those names, in the order in which loaders try them; NULL after the last. */
+/* The names of configs, in the order in which loaders try them; NULL after the last. */
 extern const char *const gq_config_names[];
 
 /* Present only where the value is what it should be: "bits": "four" is not present. */
@@ -67,11 +67,11 @@ struct gq_foreign_format {
 };
 
 struct gq_label_place {
-	char *file;               /* base name of the file */
-	char *key;                /* path inside the file: "quantization_config.checkpoint_format" */
-	char *value;              /* the string, unescaped and masked, or the text of a value that is none */
-	size_t begin, end;        /* span of the value in the text (quotes included) */
-	size_t config;            /* index of its config in the file; SIZE_MAX for __metadata__ */
+	char *file;        /* base name of the file */
+	char *key;         /* path inside the file: "quantization_config.checkpoint_format" */
+	char *value;       /* the string, unescaped and masked, or the text of a value that is none */
+	size_t begin, end; /* span of the value in the text (quotes included) */
+	size_t config;     /* index of its config in the file; SIZE_MAX for __metadata__ */
 	enum gq_label_key what;
 	enum gq_label label;
 	const struct gq_foreign_format *format; /* for FOREIGN, else NULL */
@@ -82,18 +82,18 @@ struct gq_config {
 	uint32_t node; /* in the file's tree */
 	char *path;    /* "" for the root, "quantization_config", "text_config.quantization_config" */
 	char *where;   /* for messages: "config.json: text_config.quantization_config", "quantize_config.json" */
-	bool is_gptq;  /* section 1 of the man page: quant_method names GPTQ or auto-round, or bits and one more key */
+	bool is_gptq;  /* quant_method names GPTQ or auto-round, or it is silent and bits and one more key are there */
 	bool is_auto_round;
 	char *quant_method; /* as written; from method if quant_method is absent */
 	struct gq_config_int bits, group_size;
 	struct gq_config_flag sym, desc_act, static_groups, lm_head;
 	struct gq_config_flag compatible_with_autogptq; /* QLLM's */
-	char *version;    /* QLLM reads this key's presence as v2 */
-	char *pack_dtype; /* "int32" */
-	char *base_name;  /* model_file_base_name */
-	char *rotation;   /* GPTQModel */
-	uint32_t dynamic, extra_config; /* object nodes, 0 if absent */
-	char *v1_style;   /* our record gptq_tools.v1_style */
+	char *version;                                  /* QLLM reads this key's presence as v2 */
+	char *pack_dtype;                               /* "int32" */
+	char *base_name;                                /* model_file_base_name */
+	char *rotation;                                 /* GPTQModel */
+	uint32_t dynamic, extra_config;                 /* object nodes, 0 if absent */
+	char *v1_style;                                 /* our record gptq_tools.v1_style */
 	struct gq_producer *producers; /* in order: entries of meta.quantizer, then autoround_version */
 	size_t n_producers;
 };

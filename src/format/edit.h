@@ -44,8 +44,7 @@ enum gptq_status gq_edit_add_string(struct gq_edits *edits, const struct gq_json
 				    const char *key, const char *value, struct gptq_error *err);
 /* The same for the member `key`: {`inner_key`: `value`}, nested and indented as the object's other members are. */
 enum gptq_status gq_edit_add_object(struct gq_edits *edits, const struct gq_json_tree *tree, uint32_t object,
-				    const char *key, const char *inner_key, const char *value,
-				    struct gptq_error *err);
+				    const char *key, const char *inner_key, const char *value, struct gptq_error *err);
 /*
  * Removes a member with its comma and white space. A member that one of the two functions above added leaves the
  * text as it was before. Several members of one object must be removed one at a time, by text and tree.

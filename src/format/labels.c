@@ -89,11 +89,12 @@ static enum gptq_status refuse_place(const struct gq_label_place *place, struct 
 		gq_fail(err, GPTQ_E_REFUSED, "%s names the format %s: %s", place->key, place->format->name,
 			place->format->sentence);
 	else if (method)
-		gq_fail(err, GPTQ_E_REFUSED, "%s names a method that is not known, so what the tensors mean is not either",
-			place->key);
+		gq_fail(err, GPTQ_E_REFUSED,
+			"%s names a method that is not known, so what the tensors mean is not either", place->key);
 	else
 		gq_fail(err, GPTQ_E_REFUSED,
-			"%s holds a word that is not known; loaders do not agree on what such a word means", place->key);
+			"%s holds a word that is not known; loaders do not agree on what such a word means",
+			place->key);
 	gq_error_file(err, place->file);
 	gq_error_found(err, "%s", place->value);
 	if (method)
@@ -233,8 +234,9 @@ static enum gptq_status change_record(const struct gq_config_file *file, const s
 	if (tree->nodes[tools].type == GQ_JSON_OBJECT)
 		return gq_edit_add_string(edits, tree, tools, "v1_style", record, err);
 	gq_buf_printf(&text, "{\"v1_style\": \"%s\"}", record);
-	st = text.failed ? gq_fail_nomem(err)
-			 : gq_edits_add(edits, tree->nodes[tools].begin, tree->nodes[tools].end, text.data, text.size, err);
+	st = text.failed
+		     ? gq_fail_nomem(err)
+		     : gq_edits_add(edits, tree->nodes[tools].begin, tree->nodes[tools].end, text.data, text.size, err);
 	gq_buf_free(&text);
 	return st;
 }

@@ -10,7 +10,7 @@
  * their texts, __metadata__ last; they point into the files and metadata places, which must outlive this.
  */
 struct gq_labels {
-	enum gq_label value; /* V1 or V2 if all agree; FOREIGN or UNKNOWN if any place says so (FOREIGN first); else ABSENT */
+	enum gq_label value; /* V1 or V2 if all agree; FOREIGN, else UNKNOWN, if any place says so; else ABSENT */
 	bool consistent;     /* no two sources say different things; true without any */
 	const char *word;    /* "gptq", "gptq_v2", the foreign or unknown word; NULL where absent or inconsistent */
 	const struct gq_label_place **sources;

@@ -41,8 +41,8 @@ enum gq_producer_key {
 struct gq_producer {
 	enum gq_producer_id id;
 	enum gq_producer_key key;
-	char name[48];     /* as written, lower-cased, cut to fit: "gptqmodel", "intel/auto-round" */
-	char version[48];  /* as written, cut to fit */
+	char name[48];    /* as written, lower-cased, cut to fit: "gptqmodel", "intel/auto-round" */
+	char version[48]; /* as written, cut to fit */
 	struct gq_version v;
 };
 
@@ -58,7 +58,7 @@ enum gq_producer_style {
 	GQ_PSTYLE_WORD,
 	GQ_PSTYLE_GPTQMODEL_3BIT,
 	GQ_PSTYLE_SMEARED,
-	GQ_PSTYLE_REFUSE, /* auto-round at 3 bits: borrow and OR mixed, not to be undone; refuse by name if some z = 0 */
+	GQ_PSTYLE_REFUSE, /* auto-round at 3 bits: borrow and OR mixed, not to be undone: refuse if some z = 0 */
 };
 
 /*

@@ -9,7 +9,8 @@
 #define SAY_CT "it stores weight_packed tensors, no GPTQ layout"
 #define SAY_FP8 "it stores floating-point weights, no GPTQ layout"
 #define SAY_PLANAR                                                                                                     \
-	"GPTQModel's planar layout for 5, 6 and 7 bits, whose zero points are never shifted; there is nothing to convert"
+	"GPTQModel's planar layout for 5, 6 and 7 bits, whose zero points are never shifted; there is nothing to "     \
+	"convert"
 
 /* By word. One line is all that a new format takes. */
 static const struct gq_foreign_format formats[] = {
@@ -156,8 +157,8 @@ enum gq_label gq_word_label(enum gq_label_key key, const char *word, size_t n, c
 enum gq_method gq_word_method(const char *word, size_t n, const struct gq_foreign_format **format)
 {
 	static const char *const gptq[] = {"gptq", NULL};
-	static const char *const auto_round[] = {"auto-round", "auto_round", "autoround", "intel/auto-round",
-						 "intel/auto_round", NULL};
+	static const char *const auto_round[] = {"auto-round",       "auto_round",       "autoround",
+						 "intel/auto-round", "intel/auto_round", NULL};
 
 	*format = NULL;
 	if (is_one_of(word, n, gptq))

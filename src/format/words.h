@@ -10,8 +10,7 @@
  * "GPTQ_V2". Words of other formats are known in any case of letters. *format is set for GQ_LABEL_FOREIGN, else NULL.
  * Not for GQ_KEY_METHOD.
  */
-enum gq_label gq_word_label(enum gq_label_key key, const char *word, size_t n,
-			    const struct gq_foreign_format **format);
+enum gq_label gq_word_label(enum gq_label_key key, const char *word, size_t n, const struct gq_foreign_format **format);
 
 /* What a quant_method names. */
 enum gq_method { GQ_METHOD_GPTQ, GQ_METHOD_AUTO_ROUND, GQ_METHOD_FOREIGN, GQ_METHOD_UNKNOWN };

@@ -10,7 +10,7 @@
 
 #define MAX_RULES 65536
 /* A short pattern can compile to much more than its length; all of a config's together may not. */
-#define MAX_COMPILED_BYTES ((size_t)32 << 20)
+#define MAX_COMPILED_BYTES ((size_t)16 << 20)
 /* Honest patterns on module paths take some hundred steps. */
 #define MATCH_LIMIT 100000
 #define DEPTH_LIMIT 10000
@@ -18,11 +18,11 @@
 
 struct rule {
 	struct gq_dynamic_rule shown;
-	char *key;     /* unescaped, without prefix: the module name or the pattern */
+	char *key; /* unescaped, without prefix: the module name or the pattern */
 	size_t key_n;
 	char *text, *pack_dtype, *problem; /* what `shown` points at */
-	pcre2_code *code; /* NULL: no pattern, or one with a problem */
-	bool dead;        /* hit a limit once: not run again, so that it cannot cost that much on every path */
+	pcre2_code *code;                  /* NULL: no pattern, or one with a problem */
+	bool dead; /* hit a limit once: not run again, so that it cannot cost that much on every path */
 };
 
 struct gq_dynamic {
