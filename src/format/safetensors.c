@@ -116,7 +116,7 @@ static enum gptq_status fail_cut(uint64_t file_size, uint64_t size, uint64_t mis
 {
 	const char *part = size ? "header" : "first 8 bytes, the header length";
 
-	gq_st_fail(diagnosis, err, GQ_ST_SHORT, "the file is %llu bytes short: it ends inside its %s",
+	gq_st_fail(diagnosis, err, GQ_ST_SHORT, "the file is %llu byte(s) short: it ends inside its %s",
 		   (unsigned long long)missing, part);
 	diagnosis->nbytes = missing;
 	gq_error_offset(err, file_size);

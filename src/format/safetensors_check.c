@@ -92,7 +92,8 @@ static enum gptq_status fail_offsets(const struct gq_st *st, const struct gq_st_
 			   "data_offsets seem to be counted from the start of the file, not of the data");
 	else if (t->begin > expected)
 		gq_st_fail(diagnosis, err, GQ_ST_OFFSETS,
-			   "a hole of %llu bytes before this tensor belongs to no tensor", (ull)(t->begin - expected));
+			   "a hole of %llu byte(s) before this tensor belongs to no tensor",
+			   (ull)(t->begin - expected));
 	else if (before && before->begin == t->begin && before->end == t->end)
 		gq_st_fail(diagnosis, err, GQ_ST_OFFSETS,
 			   "the same bytes belong to tensor \"%s\" too: tied tensors must be stored once", name);
@@ -153,7 +154,7 @@ static enum gptq_status fail_short(const struct gq_st *st, uint64_t end, struct 
 		n_hit++;
 	}
 	gq_st_fail(diagnosis, err, GQ_ST_SHORT,
-		   "the file is %llu bytes short: %lu of %lu tensors are cut or missing, "
+		   "the file is %llu byte(s) short: %lu of %lu tensors are cut or missing, "
 		   "this one first",
 		   (ull)(end - st->data_size), (unsigned long)n_hit, (unsigned long)st->n_tensors);
 	diagnosis->nbytes = end - st->data_size;
@@ -183,7 +184,7 @@ static enum gptq_status check_cover(struct gq_st *st, uint64_t end, const struct
 	}
 	if (end > st->data_size)
 		return fail_short(st, end, diagnosis, err);
-	gq_st_fail(diagnosis, err, GQ_ST_TRAILING, "%llu bytes follow the %s", (ull)(st->data_size - end),
+	gq_st_fail(diagnosis, err, GQ_ST_TRAILING, "%llu byte(s) follow the %s", (ull)(st->data_size - end),
 		   st->n_tensors ? "end of the last tensor" : "header, which names no tensor");
 	diagnosis->nbytes = st->data_size - end;
 	gq_error_offset(err, st->data_start + end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header's JSON as a table of tensors. One pass of the scanner; nothing is looked at twice. */
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_dup.h"
@@ -19,31 +20,53 @@ static bool only_nul(const char *p, size_t n)
 	return n == 0;
 }
 
+/* Do the tensors end where the file does if the data begin at `at`, inside of what is called the header? */
+static bool covers_data(const struct gq_st *st, size_t at)
+{
+	uint64_t last = 0, there;
+
+	if (!gq_add_u64(st->header_size - at, st->data_size, &there))
+		return false;
+	for (uint32_t i = 0; i < st->n_tensors; i++) {
+		if (st->tensors[i].end > last)
+			last = st->tensors[i].end;
+	}
+	return last > 0 && last == there;
+}
+
+/* Something follows the header's JSON, at `at` of its text: name the cause if it is a known one. */
+static void explain_rest(struct gq_st_parser *p, size_t at)
+{
+	static const char broken[] = ",\"__metadata__\"";
+	const char *text = p->st->header;
+	size_t n = (size_t)p->st->header_size;
+
+	if (covers_data(p->st, at))
+		gq_st_fail(p->diagnosis, p->err, GQ_ST_LENGTH, "the header length is %zu too large: it covers data",
+			   n - at);
+	else if (only_nul(text + at, n - at))
+		gq_st_fail(p->diagnosis, p->err, GQ_ST_NUL_PADDED,
+			   "the header is padded with NUL where spaces (0x20) must stand, %zu of them", n - at);
+	else if (n - at >= sizeof(broken) - 1 && memcmp(text + at, broken, sizeof(broken) - 1) == 0)
+		gq_st_fail(p->diagnosis, p->err, GQ_ST_JSON,
+			   "__metadata__ stands outside the JSON object: safetensors 0.4 wrote such files when there "
+			   "were no tensors");
+}
+
 /* The scanner refused something: move its position into the file, and name the causes that are well known. */
 static enum gptq_status scan_failed(struct gq_st_parser *p, enum gptq_status status)
 {
-	static const char broken[] = ",\"__metadata__\"";
 	const char *text = p->st->header;
 	size_t n = (size_t)p->st->header_size, at = (size_t)p->err->offset;
 
 	if (status != GPTQ_E_FORMAT)
 		return status;
 	p->diagnosis->fault = GQ_ST_JSON;
-	p->err->offset += GQ_ST_PREFIX;
-	if (at == 0 && n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+	if (at == 0 && n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
 		gq_st_fail(p->diagnosis, p->err, GQ_ST_JSON, "a byte order mark stands before the header's JSON");
-		gq_error_offset(p->err, GQ_ST_PREFIX);
-	} else if (p->js.depth == 0 && at > 0 && at < n && only_nul(text + at, n - at)) {
-		gq_st_fail(p->diagnosis, p->err, GQ_ST_NUL_PADDED,
-			   "the header is padded with %zu NUL bytes where spaces (0x20) must stand", n - at);
-		gq_error_offset(p->err, GQ_ST_PREFIX + (uint64_t)at);
-	} else if (p->js.depth == 0 && n - at >= sizeof(broken) - 1 &&
-		   memcmp(text + at, broken, sizeof(broken) - 1) == 0) {
-		gq_st_fail(p->diagnosis, p->err, GQ_ST_JSON,
-			   "__metadata__ stands outside the JSON object: safetensors 0.4 wrote such files when there "
-			   "were no tensors");
-		gq_error_offset(p->err, GQ_ST_PREFIX + (uint64_t)at);
-	}
+	else if (at > 0 && at < n && p->js.depth == 0)
+		explain_rest(p, at);
+	gq_error_offset(p->err, GQ_ST_PREFIX + (uint64_t)at);
 	return status;
 }
 

@@ -85,14 +85,15 @@ static bool is_text(const unsigned char *p, size_t n)
 
 /*
  * Magics of two or three bytes can be the low end of an honest length, as 80 02 is of 640. Then the bytes that
- * follow tell: of an honest length bytes 4 to 7 are zero.
+ * follow tell: of an honest length bytes 4 to 7 are zero. Pickles from protocol 4 on begin with a frame (0x95).
  */
 static enum gq_sniff short_magics(const unsigned char *p, size_t n)
 {
 	if (n >= 10 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && p[3] < 0x20 &&
 	    (p[8] == 0 || p[8] == 2 || p[8] == 4) && (p[9] <= 13 || p[9] == 255))
 		return GQ_SNIFF_GZIP;
-	if (n >= 8 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 && p[2] && gq_load_le(p + 4, 4) != 0)
+	if (n >= 8 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 && p[2] &&
+	    (gq_load_le(p + 4, 4) != 0 || (p[1] >= 4 && p[2] == 0x95)))
 		return GQ_SNIFF_PICKLE;
 	if (n >= 262 && memcmp(p + 257, "ustar", 5) == 0)
 		return GQ_SNIFF_TAR;

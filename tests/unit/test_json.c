@@ -470,6 +470,7 @@ int main(void)
 	Suite *s = suite_create("json");
 	TCase *tc = tcase_create("core");
 
+	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, accepts, 0, N_ELEMENTS(accepted));
 	tcase_add_loop_test(tc, refuses, 0, N_ELEMENTS(refused));
 	tcase_add_test(tc, flags_loosen);

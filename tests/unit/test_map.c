@@ -110,6 +110,7 @@ int main(void)
 	Suite *s = suite_create("map");
 	TCase *tc = tcase_create("core");
 
+	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, siphash_is_stable);
 	tcase_add_test(tc, insert_and_find);
 	tcase_add_test(tc, secrets_differ);
