@@ -57,16 +57,18 @@ static uint64_t steps_for(uint32_t n)
 {
 	char(*names)[16] = gq_calloc(n, sizeof(*names));
 	struct gq_map map;
-	uint32_t value = 0;
+	uint32_t value = 0, n_new = 0, n_found = 0;
 
 	gq_map_init(&map);
 	for (uint32_t i = 0; i < n; i++) {
 		int size = snprintf(names[i], sizeof(names[i]), "t%u", i);
 
-		ck_assert_int_eq(gq_map_insert(&map, names[i], (size_t)size, i, NULL), GQ_MAP_NEW);
+		n_new += gq_map_insert(&map, names[i], (size_t)size, i, NULL) == GQ_MAP_NEW;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		ck_assert(gq_map_find(&map, names[i], strlen(names[i]), &value) && value == i);
+		n_found += gq_map_find(&map, names[i], strlen(names[i]), &value) && value == i;
+	ck_assert_uint_eq(n_new, n);
+	ck_assert_uint_eq(n_found, n);
 	gq_map_free(&map);
 	gq_free(names);
 	return map.steps;
