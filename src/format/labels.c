@@ -116,12 +116,13 @@ static enum gptq_status refuse_contradiction(const struct gq_labels *labels, str
 	for (size_t i = 0; i < labels->n_sources && i < MAX_SHOWN; i++) {
 		const struct gq_label_place *place = labels->sources[i];
 
-		gq_buf_printf(&text, "\n  %s: %s is \"%s\"", place->file, place->key, place->value);
+		gq_buf_printf(&text, "\n%s: %s is \"%s\"", place->file, place->key, place->value);
 		if (place->label == GQ_LABEL_V1 || place->label == GQ_LABEL_V2)
 			gq_buf_puts(&text, place->label == GQ_LABEL_V1 ? " (v1)" : " (v2)");
 	}
 	if (labels->n_sources > MAX_SHOWN)
-		gq_buf_printf(&text, "\n  and %zu places more", labels->n_sources - MAX_SHOWN);
+		gq_buf_printf(&text, "\nand %zu places more", labels->n_sources - MAX_SHOWN);
+	gq_buf_puts(&text, "\n--from v1 or --from v2 settles it; --relabel goes by the tensors");
 	if (text.failed)
 		gq_fail_nomem(err);
 	else

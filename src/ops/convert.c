@@ -264,6 +264,7 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 	const struct gq_unit *u = &cv->units[0];
 	struct gptq_convert_report *r = cv->report;
 	const struct gq_labels *labels = &u->source.labels;
+	enum gptq_status status;
 
 	r->from = cv->from;
 	r->to = cv->to;
@@ -286,6 +287,13 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 		if (c->style == GPTQ_STYLE_SMEARED) {
 			w->n_unknown = v->unknown_zeros;
 			w->n_damaged_words = v->damaged_words;
+			status = gq_report_warn(r, "smeared-zeros", err,
+						"not lossless: %llu zero points in %llu words at %u bits are lost since the "
+						"checkpoint was written, and were converted as they stand",
+						(unsigned long long)w->n_unknown,
+						(unsigned long long)w->n_damaged_words, w->bits);
+			if (status != GPTQ_OK)
+				return status;
 		}
 		if (!c->style && cv->write_style && r->n_layers_changed) {
 			w->style = gq_style_for_width(cv->write_style, w->bits);

@@ -176,8 +176,9 @@ START_TEST(contradictions_name_every_place)
 	ck_assert_int_eq(gq_labels_check(&labels, true, NULL), GPTQ_OK);
 	ck_assert_int_eq(gq_labels_check(&labels, false, &err), GPTQ_E_REFUSED);
 	ck_assert_str_eq(err.message, "the labels contradict each other, so one of them is wrong\n"
-				      "  quantize_config.json: checkpoint_format is \"gptq_v2\" (v2)\n"
-				      "  m.safetensors: __metadata__.gptq_checkpoint_format is \"gptq\" (v1)");
+				      "quantize_config.json: checkpoint_format is \"gptq_v2\" (v2)\n"
+				      "m.safetensors: __metadata__.gptq_checkpoint_format is \"gptq\" (v1)\n"
+				      "--from v1 or --from v2 settles it; --relabel goes by the tensors");
 	gq_labels_free(&labels);
 	gq_label_place_free(&metadata);
 	gq_config_free(&files[0]);
