@@ -118,9 +118,12 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 {
 	struct gq_unit *u = &cv->units[0];
 	const char *warning;
-	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, cv->options->per_layer,
-						cv->options->hooks, &u->survey, err);
+	struct gq_survey_options so = {.read_all = cv->options->per_layer, .hooks = cv->options->hooks};
+	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey,
+						&u->source.problems, err);
 
+	if (status == GPTQ_OK)
+		status = check_problems(&u->source, err);
 	if (status == GPTQ_OK)
 		status = gq_settle_format(&u->source, &u->survey, &cv->wishes, &cv->from, &cv->report->from_reason,
 					  &warning, err);
@@ -190,6 +193,7 @@ static enum gptq_status refuse_stray(const struct gq_source *s, const char *name
 static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, const char *name, struct gptq_error *err)
 {
 	struct gq_unit *u = &cv->units[cv->n_units++];
+	struct gq_survey_options so = {.read_all = true, .hooks = cv->options->hooks};
 	struct gq_source_options none = {0};
 	enum gptq_status status = gq_source_open(path, &none, &u->source, err);
 	enum gptq_verdict want = cv->from == GPTQ_ZEROS_V1 ? GPTQ_VERDICT_V1 : GPTQ_VERDICT_V2;
@@ -198,7 +202,9 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 	if (status == GPTQ_OK)
 		status = check_problems(&u->source, err);
 	if (status == GPTQ_OK)
-		status = gq_survey_run(&u->source.shards, &u->source.layers, true, cv->options->hooks, &u->survey, err);
+		status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
+	if (status == GPTQ_OK)
+		status = check_problems(&u->source, err);
 	if (status == GPTQ_OK && (!cv->from || u->survey.model.verdict != want)) {
 		status = gq_fail(err, GPTQ_E_REFUSED,
 				 "--strays convert: the verdict on this file is %s, and on the model it is %s; only a file "
