@@ -199,7 +199,7 @@ static int put_in_place(const struct gq_output *out, bool *old_left)
 static enum gptq_status sync_tree(const char *root, struct gptq_error *err)
 {
 	struct gq_tree tree;
-	enum gptq_status status = gq_tree_walk(root, &tree, err);
+	enum gptq_status status = gq_tree_walk(root, false, &tree, err);
 
 	if (status != GPTQ_OK)
 		return status;

@@ -200,13 +200,10 @@ static enum gptq_status settle_width(struct gq_source *s, const struct gq_style_
 	return GPTQ_OK;
 }
 
-enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *sv, const struct gq_wishes *wishes,
-				  const enum gptq_zeros_format *formats, struct gq_style_choice choices[GQ_N_WIDTHS],
-				  struct gptq_error *err)
+/* Layers that are read as v1, by width; false if there is none. */
+static bool count_widths(const struct gq_source *s, const enum gptq_zeros_format *formats,
+			 struct gq_style_choice choices[GQ_N_WIDTHS])
 {
-	const struct gq_style_choice *smeared = NULL;
-	enum gptq_v1_style record = GPTQ_STYLE_NONE;
-	enum gptq_status status = GPTQ_OK;
 	bool any = false;
 
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
@@ -217,7 +214,80 @@ enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *s
 			any = true;
 		}
 	}
-	if (!any)
+	return any;
+}
+
+enum gptq_status gq_best_styles(struct gq_source *s, const struct gq_survey *sv, const enum gptq_zeros_format *formats,
+				struct gq_style_choice choices[GQ_N_WIDTHS], struct gptq_error *err)
+{
+	enum gptq_v1_style record;
+	struct gptq_error e;
+
+	if (!count_widths(s, formats, choices))
+		return GPTQ_OK;
+	if (gq_labels_record(s->configs, s->n_configs, &s->record, &e) == GPTQ_E_NOMEM)
+		return gq_fail_nomem(err);
+	record = gq_style_from_name(s->record);
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
+		struct gq_style_choice *c = &choices[w];
+		bool refuse;
+		enum gptq_v1_style shown = sv->model.style[w].style,
+				   claimed = record ? record : gq_source_producer_style(s, c->bits, &refuse);
+
+		if (!c->n_layers || (shown && at_odds(shown, claimed, c->bits) && shown != GPTQ_STYLE_SMEARED))
+			continue; /* at odds: open */
+		if (shown) {
+			c->style = shown;
+			c->source = GPTQ_STYLE_BY_TENSORS;
+		} else if (claimed) {
+			c->style = gq_style_for_width(claimed, c->bits);
+			c->source = record ? GPTQ_STYLE_BY_RECORD : GPTQ_STYLE_BY_PRODUCER;
+		}
+	}
+	return GPTQ_OK;
+}
+
+/* Does reading every layer of this width in the model style `name` give the same zero points? */
+static bool covers(enum gptq_v1_style name, const struct gq_style_choice *c)
+{
+	enum gptq_v1_style at = gq_style_for_width(name, c->bits);
+
+	return !c->n_layers || c->style == at ||
+	       (c->style == GPTQ_STYLE_CLEAN && at != GPTQ_STYLE_GPTQMODEL_3BIT && at != GPTQ_STYLE_SMEARED);
+}
+
+enum gptq_v1_style gq_model_style(const struct gq_style_choice choices[GQ_N_WIDTHS])
+{
+	/* in this order: a name is only taken where a plainer one does not do */
+	static const enum gptq_v1_style names[] = {GPTQ_STYLE_CLEAN, GPTQ_STYLE_LANE, GPTQ_STYLE_WORD,
+						   GPTQ_STYLE_GPTQMODEL_3BIT, GPTQ_STYLE_SMEARED};
+	uint64_t n = 0;
+
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+		n += choices[w].n_layers;
+	for (size_t i = 0; n && i < sizeof(names) / sizeof(names[0]); i++) {
+		bool all = true;
+
+		for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+			all = all && covers(names[i], &choices[w]);
+		if (all)
+			return names[i];
+	}
+	/* smeared at one width, clean or smeared at the others */
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+		if (choices[w].n_layers && choices[w].style != GPTQ_STYLE_SMEARED && choices[w].style != GPTQ_STYLE_CLEAN)
+			return GPTQ_STYLE_NONE;
+	return n ? GPTQ_STYLE_SMEARED : GPTQ_STYLE_NONE;
+}
+
+enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *sv, const struct gq_wishes *wishes,
+				  const enum gptq_zeros_format *formats, struct gq_style_choice choices[GQ_N_WIDTHS],
+				  struct gptq_error *err)
+{
+	const struct gq_style_choice *smeared = NULL;
+	enum gptq_v1_style record = GPTQ_STYLE_NONE;
+	enum gptq_status status = GPTQ_OK;
+	if (!count_widths(s, formats, choices))
 		return GPTQ_OK;
 	if (sv->model.half_words)
 		return gq_fail(err, GPTQ_E_REFUSED,

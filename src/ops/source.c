@@ -193,10 +193,10 @@ static enum gptq_status read_labels(struct gq_source *s, struct gptq_error *err)
 
 /* -------------------------------------------------------------------------------------------------- opening */
 
-static enum gptq_status open_folder(struct gq_source *s, struct gptq_error *err)
+static enum gptq_status open_folder(struct gq_source *s, bool tolerant, struct gptq_error *err)
 {
 	const char **names;
-	enum gptq_status status = gq_tree_walk(s->dir, &s->tree, err);
+	enum gptq_status status = gq_tree_walk(s->dir, tolerant, &s->tree, err);
 	size_t n = 0;
 
 	if (status != GPTQ_OK)
@@ -230,7 +230,7 @@ static enum gptq_status open_path(struct gq_source *s, const struct gq_source_op
 		if (options->config_path || options->bits)
 			return gq_fail(err, GPTQ_E_ARG, "--config and --bits are for a lone file; a folder has its own configs");
 		status = gq_locate_folder(s->path, &s->dir, err);
-		return status == GPTQ_OK ? open_folder(s, err) : status;
+		return status == GPTQ_OK ? open_folder(s, options->tolerant, err) : status;
 	}
 	s->file = gq_strdup(s->path);
 	s->dir = gq_parent_dir(s->path);

@@ -12,6 +12,7 @@
 struct gq_source_options {
 	const char *config_path; /* a lone file's config, instead of those beside it */
 	unsigned bits;           /* a lone file's width, where no config tells; 0: not given */
+	bool tolerant;           /* go past what cannot be copied: for looking only */
 };
 
 struct gq_source {
