@@ -17,4 +17,4 @@ need_packages() {
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-build_packages="gcc libc6-dev meson ninja-build pkg-config libcjson-dev libpcre2-dev zlib1g-dev"
+build_packages="gcc libc6-dev meson ninja-build pkg-config libcjson-dev libpcre2-dev zlib1g-dev libssl-dev"

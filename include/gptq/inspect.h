@@ -16,9 +16,8 @@ enum gptq_severity { GPTQ_NOTE = 0, GPTQ_WARNING, GPTQ_ERROR };
 /* "note", "warning", "error". Never NULL. */
 GPTQ_API const char *gptq_severity_name(enum gptq_severity severity);
 
-/* All finding codes, for documentation and tests: code number i (from 0), its severity and what to do about it; NULL
- * past the end. */
-GPTQ_API const char *gptq_finding_code(size_t i, enum gptq_severity *severity, const char **advice);
+/* All finding codes, for documentation and tests: code number i (from 0) and its severity; NULL past the end. */
+GPTQ_API const char *gptq_finding_code(size_t i, enum gptq_severity *severity);
 
 /* Something that was found. Strings belong to the report. */
 struct gptq_finding {

@@ -137,18 +137,6 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 
 /* ---------------------------------------------------------------------------------------------------- strays */
 
-static bool holds_qzeros(const struct gq_shards *shards)
-{
-	for (size_t i = 0; i < shards->n_tensors; i++) {
-		const struct gq_tensor *t = &shards->tensors[i];
-
-		if ((t->name_len == 6 || (t->name_len > 6 && t->name[t->name_len - 7] == '.')) &&
-		    memcmp(t->name + t->name_len - 6, "qzeros", 6) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Looks into a stray: *holds tells whether it has zero points or cannot be read (then with its error). */
 static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq_error *why, bool *unreadable,
 				      struct gptq_error *err)
@@ -162,7 +150,7 @@ static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq
 		return status;
 	p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
 	*unreadable = p != NULL;
-	*holds = p || holds_qzeros(&shards);
+	*holds = p || gq_shards_hold_qzeros(&shards);
 	if (p)
 		*why = p->error;
 	gq_shards_close(&shards);
@@ -249,22 +237,6 @@ static enum gptq_status handle_stray(struct gq_conversion *cv, const char *name,
 
 /* ------------------------------------------------------------------------------------------------------- all */
 
-/* The figures behind the verdict, in one line. */
-static enum gptq_status fill_evidence(struct gq_conversion *cv, struct gptq_error *err)
-{
-	const struct gq_model_verdict *m = &cv->units[0].survey.model;
-	struct gq_buf text = {0};
-
-	gq_buf_printf(&text, "%s: strong evidence in %llu layers for v1, in %llu for v2", gq_rule_name(m->rule),
-		      (unsigned long long)m->strong_v1, (unsigned long long)m->strong_v2);
-	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
-		if (m->width[w].n_median)
-			gq_buf_printf(&text, "; %u bits: mean shift %.3f +- %.3f over %llu layers (v2 0, v1 1)", gq_widths[w],
-				      m->width[w].a, m->width[w].bar_a, (unsigned long long)m->width[w].n_median);
-	cv->report->evidence = text.data;
-	return text.failed ? gq_fail_nomem(err) : GPTQ_OK;
-}
-
 static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_unit *u = &cv->units[0];
@@ -306,7 +278,8 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 			w->style_source = GPTQ_STYLE_GIVEN;
 		}
 	}
-	return fill_evidence(cv, err);
+	r->evidence = gq_describe_evidence(&u->survey);
+	return r->evidence ? GPTQ_OK : gq_fail_nomem(err);
 }
 
 static enum gptq_status open_model(struct gq_conversion *cv, struct gptq_error *err)

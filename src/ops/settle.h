@@ -59,6 +59,9 @@ enum gptq_v1_style gq_model_style(const struct gq_style_choice choices[GQ_N_WIDT
  * gptqmodel-3bit is word at others. */
 enum gptq_v1_style gq_style_for_width(enum gptq_v1_style style, unsigned bits);
 
+/* The figures behind the model's verdict in one line, to be freed with gq_free; NULL if memory ran out. */
+char *gq_describe_evidence(const struct gq_survey *survey);
+
 /* The style by name ("lane", "word", "gptqmodel-3bit"); NONE if it is none of these. */
 enum gptq_v1_style gq_style_from_name(const char *name);
 
