@@ -32,7 +32,7 @@ struct gq_loader_config {
 	bool has_version;    /* the key version is there */
 	bool compatible_with_autogptq;
 	struct gq_config_int bits, group_size;
-	struct gq_config_flag sym, desc_act, static_groups;
+	struct gq_config_flag sym, desc_act, static_groups, lm_head;
 	bool dynamic, extra_config, rotation;
 };
 
@@ -72,7 +72,10 @@ struct gq_loader_facts {
 	uint64_t max_in_features;
 	bool ragged;              /* some layer's last group is short */
 	bool unequal_groups;      /* by g_idx, groups of one layer differ in size */
-	bool odd_group_size;      /* some layer's group size is no power of two, and it has several groups */
+	/* Of layers with several groups, some group size is no power of two, ... */
+	bool odd_group_size;
+	bool bad_marlin_group;    /* ... none of 32, 64, 128 ... */
+	bool unlisted_group;      /* ... none of 16, 32, 64, ..., 1024 */
 	bool bad_gemm_shape;      /* some N is no multiple of 32 / bits (3 bits: 32) */
 	bool bad_marlin_shape;    /* some K is no multiple of 128, or some N none of 64 */
 	bool bad_tgi_shape;       /* some layer is neither that nor K of 64 and N of 128 */
@@ -90,12 +93,15 @@ struct gq_loader_facts {
 /* What one quantisation config of a file says: file->configs[index]. Borrows its strings. */
 void gq_loader_config_of(const struct gq_config_file *file, size_t index, struct gq_loader_config *out);
 
+/* Does quant_method name auto-round? */
+bool gq_loader_config_is_auto_round(const struct gq_loader_config *config);
+
 /* Adds a layer to facts that were all zero before the first; counts it in its width, too. */
 void gq_loader_facts_add(struct gq_loader_facts *facts, const struct gq_layer *layer, enum gq_g_idx_kind g_idx);
 
 /*
  * Turns the facts of a conversion's input into those of its output: labels as a conversion writes them, zero points
- * in the format `to`; for v1, z = 0 in `style` (CLEAN if no zero point is 0).
+ * in the format `to`; for v1, z = 0 in `style` (CLEAN if no zero point is 0; NONE: the styles stay as they are).
  */
 void gq_loader_facts_converted(struct gq_loader_facts *facts, enum gptq_zeros_format to, enum gptq_v1_style style);
 
