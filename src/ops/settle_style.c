@@ -53,7 +53,7 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 	enum gptq_v1_style a = GPTQ_STYLE_LANE, b = bits == 3 ? GPTQ_STYLE_GPTQMODEL_3BIT : GPTQ_STYLE_WORD;
 	struct stake st;
 	enum gptq_status status = weigh(s, formats, bits, a, b, &st, err);
-	int n;
+	char shown[GQ_LAYER_SHOWN];
 
 	if (status != GPTQ_OK)
 		return status;
@@ -62,12 +62,11 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 			 gptq_style_name(b));
 		return GPTQ_OK;
 	}
-	n = (int)(st.layer->name_len < 120 ? st.layer->name_len : 120);
 	snprintf(dst, size,
-		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %.*s, group %zu, "
+		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %s, group %zu, "
 		 "column %zu, stored lane %u: %s makes it %u, %s %u%s",
 		 bits, (unsigned long long)st.n_zeros,
-		 st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0, n, st.layer->name, st.first.group,
+		 st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0, gq_layer_shown(shown, st.layer), st.first.group,
 		 st.first.column, st.first.lane, gptq_style_name(a), st.first.z_a, gptq_style_name(b), st.first.z_b,
 		 bits == 3 ? "" : ", smeared makes it unknown");
 	return GPTQ_OK;
@@ -113,7 +112,7 @@ static enum gptq_status refuse_odds(struct gq_source *s, const struct gq_style_v
 	if (by_record)
 		snprintf(who, sizeof(who), "the record gptq_tools.v1_style in the config");
 	else
-		snprintf(who, sizeof(who), "the producer, %s %s", s->producer.name, s->producer.version);
+		snprintf(who, sizeof(who), "the producer, %s %s,", s->producer.name, s->producer.version);
 	return gq_fail(err, GPTQ_E_REFUSED,
 		       "at %u bits the tensors show the v1 style %s, but %s means %s\ntensors: %s\n%s\n"
 		       "--v1-style settles it",

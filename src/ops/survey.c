@@ -112,7 +112,7 @@ struct sampling {
 
 static bool needs_codes(const struct sampling *s, size_t i)
 {
-	return s->sv->facts[i].zeros.sentinel == GQ_SENTINEL_NONE;
+	return gq_codes_wanted(&s->sv->facts[i].zeros, s->layers->items[i].pack);
 }
 
 /* Spreads `want` choices evenly over the layers of one width that need codes. */
