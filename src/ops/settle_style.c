@@ -134,6 +134,22 @@ static enum gptq_status refuse_open(struct gq_source *s, const struct gq_style_v
 		       stake, evidence);
 }
 
+/* The producer smeared, but in a smeared file every lane above an M of the same word is M. */
+static enum gptq_status refuse_not_smeared(struct gq_source *s, const struct gq_style_verdict *v, unsigned bits,
+					   const enum gptq_zeros_format *formats, struct gptq_error *err)
+{
+	char stake[512];
+	enum gptq_status status = describe_stake(s, formats, bits, stake, sizeof(stake), err);
+
+	if (status != GPTQ_OK)
+		return status;
+	return gq_fail(err, GPTQ_E_REFUSED,
+		       "at %u bits the producer, %s %s, means the v1 style smeared, but the tensors are not smeared: of %llu "
+		       "words with lanes above an M those lanes are all M in %llu only\n%s\n--v1-style settles it",
+		       bits, s->producer.name, s->producer.version, (unsigned long long)v->tall_words,
+		       (unsigned long long)v->tall_words_full, stake);
+}
+
 static enum gptq_status refuse_smeared(const struct gq_survey *sv, const struct gq_style_choice *c,
 				       const struct gq_source *s, struct gptq_error *err)
 {
@@ -190,6 +206,8 @@ static enum gptq_status settle_width(struct gq_source *s, const struct gq_style_
 			return refuse_odds(s, v, c->bits, producer, false, formats, err);
 		c->style = v->style;
 		c->source = GPTQ_STYLE_BY_TENSORS;
+	} else if (producer == GPTQ_STYLE_SMEARED && v->tall_words_full < v->tall_words) {
+		return refuse_not_smeared(s, v, c->bits, formats, err);
 	} else if (producer) {
 		c->style = gq_style_for_width(producer, c->bits);
 		c->source = GPTQ_STYLE_BY_PRODUCER;

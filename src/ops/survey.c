@@ -67,8 +67,7 @@ static enum gptq_status read_groups(struct gq_shards *shards, const struct gq_la
 out:
 	gq_free(raw);
 	if (status != GPTQ_OK) {
-		if (l->g_idx)
-			gq_error_file(err, shards->items[l->g_idx->shard].path);
+		gq_error_file(err, shards->items[l->g_idx ? l->g_idx->shard : l->scales->shard].path);
 		gq_free(*g_of_k);
 		*g_of_k = NULL;
 	}
