@@ -124,8 +124,9 @@ static enum gptq_status two_shards(struct gq_shards *shards, const struct gq_ten
 {
 	struct gptq_error e;
 
-	gq_fail(&e, GPTQ_E_FORMAT, "the same tensor is also in %s%s", shards->items[b->shard].name,
-		n_more ? ", and so are others: the files are not one model" : "");
+	gq_fail(&e, GPTQ_E_FORMAT, "the same tensor is also in %s%s; %s", shards->items[b->shard].name,
+		n_more ? ", and so are others: the files are not one model" : "",
+		shards->index_name ? "take one of them out" : "move the file that is not the model's elsewhere");
 	gq_error_tensor(&e, a->name, a->name_len);
 	gq_error_file(&e, shards->items[a->shard].path);
 	return gq_problems_add(problems, GQ_CODE_TENSOR_IN_TWO_SHARDS, &e, err);
@@ -290,7 +291,8 @@ static enum gptq_status pick_index(const char *const *names, size_t n, const cha
 			continue;
 		if (*index)
 			return gq_fail(err, GPTQ_E_FORMAT,
-				       "two index files, %s and %s: keep the one that belongs to the model", *index,
+				       "two index files, %s and %s, and loaders do not agree on which counts: keep the "
+				       "one that belongs to the model", *index,
 				       names[i]);
 		*index = names[i];
 	}

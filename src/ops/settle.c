@@ -87,6 +87,7 @@ char *gq_describe_evidence(const struct gq_survey *sv)
 static void name_layers(const struct gq_source *s, const struct gq_survey *sv, enum gptq_verdict verdict, char *dst,
 			size_t size)
 {
+	char shown[GQ_LAYER_SHOWN];
 	size_t n = 0, used = 0;
 
 	dst[0] = '\0';
@@ -96,8 +97,8 @@ static void name_layers(const struct gq_source *s, const struct gq_survey *sv, e
 		if (sv->verdicts[i].verdict != verdict)
 			continue;
 		if (n++ < 3 && used < size)
-			used += (size_t)snprintf(dst + used, size - used, "%s%.*s", n > 1 ? ", " : "",
-						 (int)(l->name_len < 120 ? l->name_len : 120), l->name);
+			used += (size_t)snprintf(dst + used, size - used, "%s%s", n > 1 ? ", " : "",
+						 gq_layer_shown(shown, l));
 	}
 	if (n > 3 && used < size)
 		snprintf(dst + used, size - used, " and %zu more", n - 3);
@@ -171,7 +172,11 @@ enum gptq_status gq_settle_format(const struct gq_source *s, const struct gq_sur
 		*from = wishes->from;
 		*why = "given with --from";
 		if (verdict && verdict != wishes->from)
-			*warning = "the tensors say otherwise than --from";
+			*warning = wishes->from == GPTQ_ZEROS_V1
+					   ? "--from says v1, but the tensors say v2: if they are right, every zero "
+					     "point is one too high now"
+					   : "--from says v2, but the tensors say v1: if they are right, every zero "
+					     "point is one too low now";
 		return GPTQ_OK;
 	}
 	if (wishes->relabel) {

@@ -53,7 +53,7 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 	enum gptq_v1_style a = GPTQ_STYLE_LANE, b = bits == 3 ? GPTQ_STYLE_GPTQMODEL_3BIT : GPTQ_STYLE_WORD;
 	struct stake st;
 	enum gptq_status status = weigh(s, formats, bits, a, b, &st, err);
-	int n;
+	char shown[GQ_LAYER_SHOWN];
 
 	if (status != GPTQ_OK)
 		return status;
@@ -62,12 +62,11 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 			 gptq_style_name(b));
 		return GPTQ_OK;
 	}
-	n = (int)(st.layer->name_len < 120 ? st.layer->name_len : 120);
 	snprintf(dst, size,
-		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %.*s, group %zu, "
+		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %s, group %zu, "
 		 "column %zu, stored lane %u: %s makes it %u, %s %u%s",
 		 bits, (unsigned long long)st.n_zeros,
-		 st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0, n, st.layer->name, st.first.group,
+		 st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0, gq_layer_shown(shown, st.layer), st.first.group,
 		 st.first.column, st.first.lane, gptq_style_name(a), st.first.z_a, gptq_style_name(b), st.first.z_b,
 		 bits == 3 ? "" : ", smeared makes it unknown");
 	return GPTQ_OK;
@@ -113,7 +112,7 @@ static enum gptq_status refuse_odds(struct gq_source *s, const struct gq_style_v
 	if (by_record)
 		snprintf(who, sizeof(who), "the record gptq_tools.v1_style in the config");
 	else
-		snprintf(who, sizeof(who), "the producer, %s %s", s->producer.name, s->producer.version);
+		snprintf(who, sizeof(who), "the producer, %s %s,", s->producer.name, s->producer.version);
 	return gq_fail(err, GPTQ_E_REFUSED,
 		       "at %u bits the tensors show the v1 style %s, but %s means %s\ntensors: %s\n%s\n"
 		       "--v1-style settles it",
@@ -133,6 +132,22 @@ static enum gptq_status refuse_open(struct gq_source *s, const struct gq_style_v
 		       "how this v1 checkpoint stores zero points of 0 is open: neither tensors nor config tell its style\n"
 		       "%s\ntensors: %s\n--v1-style lane|word|gptqmodel-3bit settles it",
 		       stake, evidence);
+}
+
+/* The producer smeared, but in a smeared file every lane above an M of the same word is M. */
+static enum gptq_status refuse_not_smeared(struct gq_source *s, const struct gq_style_verdict *v, unsigned bits,
+					   const enum gptq_zeros_format *formats, struct gptq_error *err)
+{
+	char stake[512];
+	enum gptq_status status = describe_stake(s, formats, bits, stake, sizeof(stake), err);
+
+	if (status != GPTQ_OK)
+		return status;
+	return gq_fail(err, GPTQ_E_REFUSED,
+		       "at %u bits the producer, %s %s, means the v1 style smeared, but the tensors are not smeared: of %llu "
+		       "words with lanes above an M those lanes are all M in %llu only\n%s\n--v1-style settles it",
+		       bits, s->producer.name, s->producer.version, (unsigned long long)v->tall_words,
+		       (unsigned long long)v->tall_words_full, stake);
 }
 
 static enum gptq_status refuse_smeared(const struct gq_survey *sv, const struct gq_style_choice *c,
@@ -191,6 +206,8 @@ static enum gptq_status settle_width(struct gq_source *s, const struct gq_style_
 			return refuse_odds(s, v, c->bits, producer, false, formats, err);
 		c->style = v->style;
 		c->source = GPTQ_STYLE_BY_TENSORS;
+	} else if (producer == GPTQ_STYLE_SMEARED && v->tall_words_full < v->tall_words) {
+		return refuse_not_smeared(s, v, c->bits, formats, err);
 	} else if (producer) {
 		c->style = gq_style_for_width(producer, c->bits);
 		c->source = GPTQ_STYLE_BY_PRODUCER;

@@ -61,6 +61,7 @@ static enum gptq_status read_config(struct gq_source *s, const char *path, const
 	}
 	if (status == GPTQ_E_NOMEM)
 		return gq_fail_nomem(err);
+	e.file[0] = '\0'; /* the whole path in the place of the base name */
 	gq_error_file(&e, path);
 	return gq_problems_add(&s->problems, GQ_CODE_CONFIG_INVALID, &e, err);
 }

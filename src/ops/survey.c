@@ -66,8 +66,7 @@ enum gptq_status gq_read_groups(struct gq_shards *shards, const struct gq_layer 
 out:
 	gq_free(raw);
 	if (status != GPTQ_OK) {
-		if (l->g_idx)
-			gq_error_file(err, shards->items[l->g_idx->shard].path);
+		gq_error_file(err, shards->items[l->g_idx ? l->g_idx->shard : l->scales->shard].path);
 		gq_free(*g_of_k);
 		*g_of_k = NULL;
 	}
@@ -150,7 +149,7 @@ struct sampling {
 
 static bool needs_codes(const struct sampling *s, size_t i)
 {
-	return s->sv->facts[i].zeros.sentinel == GQ_SENTINEL_NONE && !s->sv->broken[i];
+	return !s->sv->broken[i] && gq_codes_wanted(&s->sv->facts[i].zeros, s->layers->items[i].pack);
 }
 
 /* Spreads `want` choices evenly over the layers of one width that need codes. */
