@@ -102,6 +102,7 @@ void gq_loader_facts_add(struct gq_loader_facts *facts, const struct gq_layer *l
 /*
  * Turns the facts of a conversion's input into those of its output: labels as a conversion writes them, zero points
  * in the format `to`; for v1, z = 0 in `style` (CLEAN if no zero point is 0; NONE: the styles stay as they are).
+ * What was smeared stays damaged.
  */
 void gq_loader_facts_converted(struct gq_loader_facts *facts, enum gptq_zeros_format to, enum gptq_v1_style style);
 
@@ -121,8 +122,8 @@ struct gq_loader_result {
 	const char *loader;  /* "vLLM gptq" */
 	const char *read_at; /* version, or commit and date, of what was read to fill the table */
 	enum gq_answer answer;
-	const char
-		*reason; /* one sentence without full stop, at most 100 characters; "" where there is nothing to say */
+	/* One sentence without full stop, at most 100 characters; "" where there is nothing to say */
+	const char *reason;
 };
 
 size_t gq_loaders_count(void);

@@ -149,6 +149,9 @@ void gq_loader_facts_converted(struct gq_loader_facts *facts, enum gptq_zeros_fo
 		if (config->format)
 			config->format = word;
 	}
+	for (size_t i = 0; i < GQ_N_WIDTHS; i++)
+		facts->damaged |= facts->zeros != GPTQ_VERDICT_V2 && facts->width[i].n_layers &&
+				  facts->width[i].style == GPTQ_STYLE_SMEARED;
 	facts->zeros = v2 ? GPTQ_VERDICT_V2 : GPTQ_VERDICT_V1;
 	for (size_t i = 0; i < GQ_N_WIDTHS; i++) {
 		struct gq_pack pack = {gq_widths[i], 32};

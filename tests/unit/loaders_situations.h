@@ -150,7 +150,6 @@ SITUATION(smeared, zero_at_0(f, 4, GPTQ_STYLE_SMEARED, true))
 static void smeared_to_v2(struct gq_loader_facts *f)
 {
 	zero_at_0(f, 4, GPTQ_STYLE_SMEARED, true);
-	f->damaged = true;
 	gq_loader_facts_converted(f, GPTQ_ZEROS_V2, GPTQ_STYLE_NONE);
 }
 
