@@ -71,6 +71,11 @@ void gq_mask(char *dst, size_t size, const char *s, size_t n, bool keep_newlines
 	dst[used] = '\0';
 }
 
+void gptq_mask(char *dst, size_t size, const char *s, size_t n)
+{
+	gq_mask(dst, size, s, n, false);
+}
+
 __attribute__((format(printf, 4, 0))) static void set_text(char *dst, size_t size, bool keep_newlines, const char *fmt,
 							   va_list ap)
 {

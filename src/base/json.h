@@ -43,8 +43,8 @@ struct gq_json {
 	size_t pos;
 	unsigned flags;
 	unsigned depth;
-	unsigned char state;              /* private: what may come next */
-	unsigned char is_object[16];      /* private: a bit for each open level */
+	unsigned char state;         /* private: what may come next */
+	unsigned char is_object[16]; /* private: a bit for each open level */
 };
 
 /* One event. Strings and keys: begin..end include the quotes; `escaped` tells whether a backslash occurs. */
@@ -63,10 +63,19 @@ enum gptq_status gq_json_next(struct gq_json *js, struct gq_json_event *ev, stru
 enum gptq_status gq_json_skip(struct gq_json *js, const struct gq_json_event *ev, struct gptq_error *err);
 
 /*
+ * After a KEY event, for a caller that knows the usual form of a value and has read it on its own: the value, colon
+ * included, ends before `end`, and the scanner goes on there. The caller answers for its being strict JSON.
+ */
+void gq_json_value_taken(struct gq_json *js, size_t end);
+
+/*
  * Unescapes the string or key of span begin..end (quotes included) and appends its bytes to out. NUL from \u0000 is
  * kept, so look at the sizes. A lone surrogate (only with its flag) becomes its three WTF-8 bytes.
  */
 void gq_json_unescape(const char *text, size_t begin, size_t end, struct gq_buf *out);
+
+/* The same into dst, which has room for end - begin bytes; returns how many were written. */
+size_t gq_json_unescape_into(const char *text, size_t begin, size_t end, char *dst);
 
 /* Is the string of that span, unescaped, equal to the n bytes of s? Allocates nothing. */
 bool gq_json_string_is(const char *text, size_t begin, size_t end, const char *s, size_t n);

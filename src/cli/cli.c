@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* getopt_long */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught_signal;
+
+static void note_signal(int n)
+{
+	caught_signal = n;
+}
+
+void cli_catch_signals(void)
+{
+	static const int noted[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction sa = {.sa_handler = note_signal};
+
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < sizeof(noted) / sizeof(noted[0]); i++) {
+		struct sigaction old;
+
+		/* nohup and background jobs set SIG_IGN, and that is to stay. */
+		if (sigaction(noted[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(noted[i], &sa, NULL);
+	}
+	sa.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &sa, NULL);
+	sigaction(SIGXFSZ, &sa, NULL);
+}
+
+int cli_signal(void)
+{
+	return caught_signal;
+}
+
+bool cli_cancelled(void *unused)
+{
+	(void)unused;
+	return caught_signal != 0;
+}
+
+void cli_parser_init(struct cli_parser *p, const struct cli_command *command, int argc, char **argv)
+{
+	const struct cli_option *o = command->options;
+	size_t n = 0, k = 0;
+	struct option *lo;
+
+	while (o[n].name)
+		n++;
+	*p = (struct cli_parser){.command = command, .argc = argc, .argv = argv};
+	p->long_options = lo = calloc(n + 1, sizeof(*lo));
+	p->short_options = calloc(2 * n + 2, 1);
+	if (!lo || !p->short_options) {
+		fprintf(stderr, "%s: error: out of memory\n", command->name);
+		exit(CLI_TROUBLE);
+	}
+	p->short_options[k++] = ':'; /* missing values are told apart from unknown options */
+	for (size_t i = 0; i < n; i++) {
+		lo[i] = (struct option){.name = o[i].name, .has_arg = (int)o[i].arg, .val = 256 + (int)i};
+		if (o[i].letter) {
+			p->short_options[k++] = o[i].letter;
+			if (o[i].arg == CLI_ARG_REQUIRED)
+				p->short_options[k++] = ':';
+		}
+	}
+	optind = 1;
+	opterr = 0;
+}
+
+void cli_parser_free(struct cli_parser *p)
+{
+	free(p->long_options);
+	free(p->short_options);
+	p->long_options = NULL;
+	p->short_options = NULL;
+}
+
+int cli_next(struct cli_parser *p, const char **arg)
+{
+	const struct cli_option *o = p->command->options;
+	int at = optind, c = getopt_long(p->argc, p->argv, p->short_options, p->long_options, NULL);
+
+	*arg = optarg;
+	if (c == -1)
+		return CLI_END;
+	if (c >= 256)
+		return c - 256;
+	if (c == ':') {
+		cli_error(p->command, "option '%s' needs a value", p->argv[optind - 1]);
+		return CLI_BAD;
+	}
+	if (c == '?') {
+		const char *word = p->argv[at < p->argc ? at : p->argc - 1];
+
+		if (optopt >= 256)
+			cli_error(p->command, "option '--%s' takes no value", o[optopt - 256].name);
+		else if (optopt)
+			cli_error(p->command, "unknown option '-%c' (see --help)", isprint(optopt) ? optopt : '?');
+		else {
+			char shown[256];
+
+			cli_mask(shown, sizeof(shown), strncmp(word, "--", 2) == 0 ? word : p->argv[optind - 1]);
+			cli_error(p->command, "unknown or ambiguous option '%s' (see --help)", shown);
+		}
+		return CLI_BAD;
+	}
+	for (int i = 0; o[i].name; i++)
+		if (o[i].letter == c)
+			return i;
+	return CLI_BAD;
+}
+
+void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width)
+{
+	while (*text) {
+		size_t word = strcspn(text, " \n");
+
+		if (column > indent && column + 1 + word > width) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent) {
+			putc(' ', out);
+			column++;
+		}
+		fwrite(text, 1, word, out);
+		column += (unsigned)word;
+		text += word;
+		while (*text == ' ')
+			text++;
+		if (*text == '\n') {
+			text++;
+			fprintf(out, "\n%*s", *text ? (int)indent : 0, "");
+			column = indent;
+		}
+	}
+	if (column > 0)
+		putc('\n', out);
+}
+
+unsigned cli_width(FILE *f)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize ws;
+
+	if (columns) {
+		long n = strtol(columns, NULL, 10);
+
+		if (n >= 40 && n <= 1000)
+			return (unsigned)n;
+	}
+	if (isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 40)
+		return ws.ws_col;
+	return 80;
+}
+
+void cli_print_help(const struct cli_command *command, FILE *out)
+{
+	enum { COLUMN = 28, WIDTH = 80 };
+
+	fprintf(out, "usage: %s %s\n\n", command->name, command->usage);
+	cli_wrap(out, command->description, 0, 0, WIDTH);
+	fprintf(out, "\noptions:\n");
+	for (const struct cli_option *o = command->options; o->name; o++) {
+		char left[96];
+		int n = snprintf(left, sizeof(left), "  %c%c%s--%s%s%s%s", o->letter ? '-' : ' ',
+				 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
+				 o->arg == CLI_ARG_OPTIONAL ? "[="
+				 : o->arg_name              ? " "
+							    : "",
+				 o->arg_name ? o->arg_name : "", o->arg == CLI_ARG_OPTIONAL ? "]" : "");
+
+		fputs(left, out);
+		if (n > COLUMN - 2)
+			fprintf(out, "\n%*s", COLUMN, "");
+		else
+			fprintf(out, "%*s", COLUMN - n, "");
+		cli_wrap(out, o->help, COLUMN, COLUMN, WIDTH);
+	}
+	fprintf(out, "\n%s", command->epilogue);
+}
+
+void cli_print_version(const struct cli_command *command, FILE *out)
+{
+	fprintf(out, "%s %s\n", command->name, gptq_version());
+}
+
+__attribute__((format(printf, 3, 0))) static void message(const struct cli_command *command, const char *severity,
+							  const char *fmt, va_list ap)
+{
+	char text[8192];
+
+	const char *line = text;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(stderr, "%s: %s: ", command->name, severity);
+	while (*line) {
+		char masked[8192];
+		size_t n = strcspn(line, "\n");
+
+		gptq_mask(masked, sizeof(masked), line, n);
+		fprintf(stderr, "%s%s\n", line == text ? "" : "  ", masked);
+		line += n + (line[n] == '\n');
+	}
+}
+
+void cli_error(const struct cli_command *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	message(command, "error", fmt, ap);
+	va_end(ap);
+}
+
+void cli_warning(const struct cli_command *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	message(command, "warning", fmt, ap);
+	va_end(ap);
+}
+
+enum cli_exit cli_exit_code(enum gptq_status status)
+{
+	if (status == GPTQ_OK)
+		return CLI_OK;
+	return status == GPTQ_E_REFUSED ? CLI_NO : CLI_TROUBLE;
+}
+
+int cli_fail(const struct cli_command *command, const struct gptq_error *err)
+{
+	char text[4096];
+
+	if (err->status == GPTQ_E_CANCELLED && cli_signal()) {
+		cli_error(command, "stopped by signal %d (%s); nothing was left behind", cli_signal(),
+			  strsignal(cli_signal()));
+		return 128 + cli_signal();
+	}
+	gptq_error_format(err, text, sizeof(text));
+	cli_error(command, "%s", text);
+	return (int)cli_exit_code(err->status);
+}
+
+int cli_finish(const struct cli_command *command, int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	if (errno == EPIPE)
+		return 128 + SIGPIPE;
+	cli_error(command, "cannot write to standard output: %s", strerror(errno));
+	return CLI_TROUBLE;
+}
+
+void cli_mask(char *dst, size_t size, const char *text)
+{
+	gptq_mask(dst, size, text, strlen(text));
+}
+
+const char *cli_size(char dst[32], uint64_t nbytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double v = (double)nbytes;
+	unsigned u = 0;
+
+	while (v >= 1024 && u < 6) {
+		v /= 1024;
+		u++;
+	}
+	snprintf(dst, 32, u == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, units[u]);
+	return dst;
+}
+
+const char *cli_count(char dst[32], uint64_t n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), k = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			dst[k++] = ',';
+		dst[k++] = digits[i];
+	}
+	dst[k] = '\0';
+	return dst;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the three commands share: one option table that parsing, --help and the tests read, messages, exit codes. */
+#ifndef GQ_CLI_CLI_H
+#define GQ_CLI_CLI_H
+
+#include "gptq/gptq.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+enum cli_exit {
+	CLI_OK = 0,      /* done, same, clean */
+	CLI_NO = 1,      /* the answer is no, or refused: nothing was written */
+	CLI_TROUBLE = 2, /* wrong use, or could not read, write or decide */
+};
+
+enum cli_arg { CLI_ARG_NONE, CLI_ARG_REQUIRED, CLI_ARG_OPTIONAL /* only as --name=VALUE */ };
+
+/* One option. A table of these ends with name == NULL. */
+struct cli_option {
+	const char *name;     /* long name without dashes */
+	char letter;          /* short form, or 0 */
+	enum cli_arg arg;
+	const char *arg_name; /* as shown: "v1|v2", "FILE" */
+	const char *help;     /* one or two sentences, wrapped by the printer */
+};
+
+struct cli_command {
+	const char *name;        /* "gptq-convert" */
+	const char *usage;       /* what follows the name in the first line of --help */
+	const char *description; /* a paragraph under it */
+	const struct cli_option *options;
+	const char *epilogue; /* exit codes, examples */
+};
+
+/* --progress auto|always|never, and the volume of messages. */
+enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
+
+struct cli_parser {
+	const struct cli_command *command;
+	int argc;
+	char **argv;
+	void *long_options; /* private */
+	char *short_options;
+};
+
+/* Results of cli_next besides an index into the option table. */
+#define CLI_END (-1)
+#define CLI_BAD (-2)
+
+void cli_parser_init(struct cli_parser *p, const struct cli_command *command, int argc, char **argv);
+/* The index of the next option in the table and its value in *arg (NULL if none), CLI_END when only operands are
+ * left (from argv[optind] on), CLI_BAD after a message on stderr. */
+int cli_next(struct cli_parser *p, const char **arg);
+void cli_parser_free(struct cli_parser *p);
+
+void cli_print_help(const struct cli_command *command, FILE *out);
+void cli_print_version(const struct cli_command *command, FILE *out);
+
+/* "NAME: error: TEXT" on stderr; lines after the first are indented. */
+__attribute__((format(printf, 2, 3))) void cli_error(const struct cli_command *command, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void cli_warning(const struct cli_command *command, const char *fmt, ...);
+/* Prints a library error and returns the exit code for it, 128+n if a signal was the reason. */
+int cli_fail(const struct cli_command *command, const struct gptq_error *err);
+enum cli_exit cli_exit_code(enum gptq_status status);
+
+/* Catches SIGINT, SIGTERM and SIGHUP (noted, so that the work can clean up) and ignores SIGPIPE and SIGXFSZ, whose
+ * reasons arrive as EPIPE and EFBIG. */
+void cli_catch_signals(void);
+/* The signal that came, or 0. */
+int cli_signal(void);
+bool cli_cancelled(void *unused);
+
+/* Flushes stdout and turns a failure into an exit code: a closed pipe gives 128 + SIGPIPE without a message. */
+int cli_finish(const struct cli_command *command, int code);
+
+/* gptq_mask() of a NUL-terminated text. */
+void cli_mask(char *dst, size_t size, const char *text);
+
+/* Text helpers for reports. "3.9 GiB"; "1,234,567". dst has room for 32 bytes. */
+const char *cli_size(char dst[32], uint64_t nbytes);
+const char *cli_count(char dst[32], uint64_t n);
+/* Prints text to `out`, wrapped at `width`, continuation lines indented by `indent` (the first starts at `column`).
+ * Line feeds inside the text are kept. */
+void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width);
+/* The terminal's width if `f` is one (COLUMNS wins), else 80. */
+unsigned cli_width(FILE *f);
+
+#endif

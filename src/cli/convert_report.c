@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert_report.h"
+
+#include "json_out.h"
+
+#include <string.h>
+
+static const char *format_word(enum gptq_zeros_format format)
+{
+	return format == GPTQ_ZEROS_V1 ? "v1" : format == GPTQ_ZEROS_V2 ? "v2" : "mixed";
+}
+
+/* "name      " in a column of its own. */
+static void head(FILE *out, const char *name)
+{
+	fprintf(out, "  %-10s", name);
+}
+
+static void print_widths(FILE *out, const struct gptq_convert_report *r)
+{
+	char n[32], zeros[32];
+
+	for (unsigned i = 0; i < r->n_widths; i++) {
+		const struct gptq_convert_width *w = &r->widths[i];
+
+		head(out, i ? "" : "layers");
+		fprintf(out, "%s at %u bits; %s zero points, ", cli_count(n, w->n_layers), w->bits,
+			cli_count(zeros, w->n_zeros));
+		if (w->zero_min == w->zero_max)
+			fprintf(out, "all %u", w->zero_min);
+		else
+			fprintf(out, "%u to %u, %s at 0", w->zero_min, w->zero_max, cli_count(n, w->n_zeros_at_0));
+		fputc('\n', out);
+	}
+	for (unsigned i = 0, k = 0; i < r->n_widths; i++) {
+		const struct gptq_convert_width *w = &r->widths[i];
+
+		if (w->style == GPTQ_STYLE_NONE || (w->style == GPTQ_STYLE_CLEAN && w->n_zeros_at_0 == 0))
+			continue;
+		head(out, k++ ? "" : "v1 style");
+		fprintf(out, "%s at %u bits (%s)", gptq_style_name(w->style), w->bits,
+			gptq_style_source_name(w->style_source));
+		if (w->n_unknown)
+			fprintf(out, "; %llu damaged words, %llu zero points are not known",
+				(unsigned long long)w->n_damaged_words, (unsigned long long)w->n_unknown);
+		fputc('\n', out);
+	}
+}
+
+static void print_change(FILE *out, const struct gptq_convert_report *r)
+{
+	char n[32], all[32];
+	int digits = (int)r->word_bits / 4;
+
+	head(out, "changed");
+	if (r->unchanged) {
+		fprintf(out, "%s\n", r->relabelled ? "no tensor, labels only" : "no tensor: unchanged, it is in the target format");
+		return;
+	}
+	fprintf(out, "qzeros of %s of %s layers; the first word of %s:\n", cli_count(n, r->n_layers_changed),
+		cli_count(all, r->n_layers), r->first_layer);
+	head(out, "");
+	fprintf(out, "%0*llx -> %0*llx\n", digits, (unsigned long long)r->first_word_before, digits,
+		(unsigned long long)r->first_word_after);
+}
+
+static void print_labels(FILE *out, const struct gptq_convert_report *r, bool verbose)
+{
+	size_t n = r->n_labels > 6 && !verbose ? 5 : r->n_labels;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gptq_convert_label *l = &r->labels[i];
+
+		head(out, i ? "" : "labels");
+		if (l->old_value)
+			fprintf(out, "%s: %s: %s -> %s\n", l->file, l->key, l->old_value, l->new_value);
+		else
+			fprintf(out, "%s: %s: added, %s\n", l->file, l->key, l->new_value);
+	}
+	if (n < r->n_labels) {
+		head(out, "");
+		fprintf(out, "and %zu more (-v names them)\n", r->n_labels - n);
+	}
+	if (r->record) {
+		head(out, "record");
+		fprintf(out, "gptq_tools.v1_style: %s\n", r->record);
+	}
+}
+
+void convert_print_text(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r,
+			bool verbose)
+{
+	char a[512], b[512], size[32], n[32];
+
+	cli_mask(a, sizeof(a), in_path);
+	cli_mask(b, sizeof(b), out_path);
+	fprintf(out, "%s -> %s\n", a, b);
+	head(out, "format");
+	if (r->relabelled)
+		fprintf(out, "%s, labels rewritten (%s)\n", format_word(r->to), r->from_reason);
+	else
+		fprintf(out, "%s -> %s (%s)\n", format_word(r->from), format_word(r->to), r->from_reason);
+	head(out, "tensors");
+	fprintf(out, "%s\n", gptq_verdict_name(r->verdict));
+	if (verbose) {
+		head(out, "");
+		cli_wrap(out, r->evidence, 12, 12, cli_width(out));
+	}
+	print_widths(out, r);
+	print_change(out, r);
+	print_labels(out, r, verbose);
+	for (size_t i = 0; verbose && i < r->n_not_copied; i++) {
+		head(out, i ? "" : "left out");
+		fprintf(out, "%s\n", r->not_copied[i]);
+	}
+	head(out, r->dry_run ? "dry run" : "written");
+	if (r->dry_run) {
+		fprintf(out, "nothing was written; it would be %s\n", cli_size(size, r->n_bytes));
+		return;
+	}
+	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
+		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
+	head(out, "verified");
+	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
+}
+
+/* ---------------------------------------------------------------------------------------------------- JSON */
+
+static void add_widths(cJSON *root, const struct gptq_convert_report *r)
+{
+	cJSON *list = json_add_array(root, "widths");
+
+	for (unsigned i = 0; i < r->n_widths; i++) {
+		const struct gptq_convert_width *w = &r->widths[i];
+		cJSON *o = json_add_item(list);
+
+		json_add_number(o, "bits", w->bits);
+		json_add_number(o, "layers", w->n_layers);
+		json_add_string(o, "v1_style", w->style ? gptq_style_name(w->style) : NULL);
+		json_add_string(o, "v1_style_source", w->style ? gptq_style_source_name(w->style_source) : NULL);
+		json_add_number(o, "zeros", w->n_zeros);
+		json_add_number(o, "zeros_equal_0", w->n_zeros_at_0);
+		json_add_number(o, "zero_min", w->zero_min);
+		json_add_number(o, "zero_max", w->zero_max);
+		json_add_number(o, "damaged_words", w->n_damaged_words);
+		json_add_number(o, "unknown_zero_points", w->n_unknown);
+	}
+}
+
+static void add_lists(cJSON *root, const struct gptq_convert_report *r)
+{
+	cJSON *list = json_add_array(root, "labels");
+
+	for (size_t i = 0; i < r->n_labels; i++) {
+		cJSON *o = json_add_item(list);
+
+		json_add_string(o, "file", r->labels[i].file);
+		json_add_string(o, "key", r->labels[i].key);
+		json_add_string(o, "old", r->labels[i].old_value);
+		json_add_string(o, "new", r->labels[i].new_value);
+	}
+	list = json_add_array(root, "warnings");
+	for (size_t i = 0; i < r->n_warnings; i++) {
+		cJSON *o = json_add_item(list);
+
+		json_add_string(o, "code", r->warnings[i].code);
+		json_add_string(o, "text", r->warnings[i].text);
+	}
+	list = json_add_array(root, "not_copied");
+	for (size_t i = 0; i < r->n_not_copied; i++)
+		json_add_item_string(list, r->not_copied[i]);
+}
+
+static cJSON *begin(const char *in_path, const char *out_path, const char *status, int exit_code)
+{
+	cJSON *root = json_object();
+
+	json_add_string(root, "command", "gptq-convert");
+	json_add_string(root, "version", gptq_version());
+	json_add_string(root, "status", status);
+	json_add_number(root, "exit", (uint64_t)exit_code);
+	json_add_path(root, "in", in_path);
+	json_add_path(root, "out", out_path);
+	return root;
+}
+
+void convert_print_json(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r)
+{
+	cJSON *root = begin(in_path, out_path, r->dry_run ? "dry-run" : "done", 0);
+
+	json_add_string(root, "from", format_word(r->from));
+	json_add_string(root, "to", format_word(r->to));
+	json_add_string(root, "from_reason", r->from_reason);
+	json_add_string(root, "label", r->label ? gptq_zeros_format_name(r->label) : NULL);
+	json_add_bool(root, "label_consistent", r->label_consistent);
+	json_add_string(root, "verdict", gptq_verdict_name(r->verdict));
+	json_add_string(root, "evidence", r->evidence);
+	json_add_bool(root, "relabelled", r->relabelled);
+	json_add_bool(root, "unchanged", r->unchanged);
+	json_add_number(root, "layers", r->n_layers);
+	json_add_number(root, "layers_read", r->n_layers_read);
+	json_add_number(root, "layers_changed", r->n_layers_changed);
+	add_widths(root, r);
+	json_add_string(root, "record", r->record);
+	add_lists(root, r);
+	json_add_number(root, "files", r->n_files);
+	json_add_number(root, "safetensors_files", r->n_shards);
+	json_add_number(root, "bytes", r->n_bytes);
+	json_add_number(root, "bytes_rewritten", r->n_bytes_rewritten);
+	json_add_number(root, "zeros_verified", r->n_zeros_verified);
+	json_print(out, root);
+}
+
+void convert_print_failure_json(FILE *out, const char *in_path, const char *out_path, const struct gptq_error *err,
+				int exit_code)
+{
+	cJSON *root = begin(in_path, out_path, exit_code == CLI_NO ? "refused" : "failed", exit_code);
+
+	json_add_error(root, err);
+	json_print(out, root);
+}

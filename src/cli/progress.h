@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line on stderr while bytes move: share, rate, time left, file. Nothing for work under a second. */
+#ifndef GQ_CLI_PROGRESS_H
+#define GQ_CLI_PROGRESS_H
+
+#include "cli.h"
+
+struct cli_progress {
+	bool active;
+	bool shown;
+	double start, last; /* seconds on the monotonic clock */
+};
+
+/* Fills hooks (cancelled: a signal came; progress: the line), which use *p: keep both alive. */
+void cli_progress_init(struct cli_progress *p, enum cli_when when, struct gptq_hooks *hooks);
+/* Wipes the line. */
+void cli_progress_end(struct cli_progress *p);
+
+#endif

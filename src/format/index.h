@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The index of a sharded checkpoint: {"metadata": {...}, "weight_map": {tensor name: shard file}}. */
+#ifndef GQ_FORMAT_INDEX_H
+#define GQ_FORMAT_INDEX_H
+
+#include "base/json.h"
+#include "format/shards.h"
+
+struct gq_index {
+	char *name; /* its path, for messages */
+	char *text;
+	struct gq_json_tree tree;
+	char **files; /* the shards it names, each once, sorted */
+	size_t n_files;
+	struct gq_index_entry {
+		char *tensor; /* unescaped, may hold NUL */
+		size_t tensor_len;
+		uint32_t file; /* index in files */
+	} *entries;
+	size_t n_entries;
+};
+
+/*
+ * Reads and checks dir/name. Every shard name must be one plain component that ends in ".safetensors".
+ * GPTQ_E_FORMAT for anything else, with file and offset; GPTQ_E_IO; GPTQ_E_LIMIT; GPTQ_E_NOMEM.
+ */
+enum gptq_status gq_index_read(const char *dir, const char *name, struct gq_index *index, struct gptq_error *err);
+void gq_index_free(struct gq_index *index);
+
+/* Compares with the shards that were opened from it (same order as index->files); differences become problems. */
+enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_shards *shards,
+				  struct gq_problems *problems, struct gptq_error *err);
+
+#endif

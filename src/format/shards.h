@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The safetensors files of one checkpoint and all tensors in them. */
+#ifndef GQ_FORMAT_SHARDS_H
+#define GQ_FORMAT_SHARDS_H
+
+#include "base/codes.h"
+#include "base/map.h"
+#include "format/safetensors.h"
+
+/* One file. Its descriptor is opened when needed; the identity is checked each time. */
+struct gq_shard {
+	char *path;      /* as the system needs it */
+	char *name;      /* relative to the checkpoint, for messages and for OUT */
+	int fd;          /* -1 while closed */
+	uint64_t size, dev, ino;
+	int64_t mtime_ns;
+	struct gq_st *st; /* NULL if the header could not be read */
+};
+
+/* One tensor. name, shape: borrowed from the file's table. */
+struct gq_tensor {
+	const char *name; /* may hold NUL bytes */
+	size_t name_len;
+	enum gptq_dtype dtype;
+	uint32_t rank;
+	const uint64_t *shape;
+	uint64_t offset; /* from the start of the file */
+	uint64_t nbytes;
+	uint32_t shard;
+};
+
+struct gq_shards {
+	struct gq_shard *items;
+	size_t n;
+	unsigned n_open;
+	struct gq_tensor *tensors; /* by shard, in header order */
+	size_t n_tensors;
+	struct gq_map by_name;   /* name -> index in tensors; the first of two of one name */
+	char *index_name;       /* "model.safetensors.index.json"; NULL if there is none */
+	char **stray;           /* other *.safetensors below the folder, relative */
+	size_t n_stray;
+};
+
+/*
+ * Opens the safetensors files of folder `dir`. names: relative paths of all its files (subfolders too), sorted; only
+ * top-level ones can be shards. With an index its shards are the model, without one every top-level *.safetensors
+ * but GPTQModel's and AutoGPTQ's cache files (autogptq_model_*). What is wrong with single files goes to problems.
+ * GPTQ_E_NOTFOUND if there is no safetensors file at all; GPTQ_E_NOMEM.
+ */
+enum gptq_status gq_shards_open_folder(const char *dir, const char *const *names, size_t n_names,
+				       struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err);
+
+/* The same for the given files, relative to dir (NULL: as they are), as one model without an index. */
+enum gptq_status gq_shards_open_files(const char *dir, const char *const *names, size_t n_names,
+				      struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err);
+
+/* One file whose header came by another way (a stream): takes over st. No data can be read from it. */
+enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_shards *shards,
+				 struct gq_problems *problems, struct gptq_error *err);
+
+void gq_shards_close(struct gq_shards *shards);
+
+/* Is some tensor a module's qzeros? */
+bool gq_shards_hold_qzeros(const struct gq_shards *shards);
+
+const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n);
+
+/* Opens (or hands out again) the descriptor of a shard. GPTQ_E_IO, also if the file is no longer the one whose
+ * header was read (size, inode or modification time differ). */
+enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
+
+/* Reads nbytes of a tensor from its byte `offset` on. The span was checked against the file's size. */
+enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,
+				   size_t nbytes, struct gptq_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A conversion in hand. It goes through these steps, each in a file of its own:
+ *
+ *   convert.c         open IN and its strays, settle format and styles (settle.h)
+ *   convert_plan.c    count zero points, decide the written style, list files, labels and warnings
+ *   convert_write.c   write everything under a temporary name
+ *   convert_check.c   read it back
+ *   convert.c         rename, hand out the report
+ */
+#ifndef GQ_OPS_CONVERT_INTERNAL_H
+#define GQ_OPS_CONVERT_INTERNAL_H
+
+#include "base/copy.h"
+#include "base/output.h"
+#include "ops/settle.h"
+
+/* Files whose layers are judged and converted together: the model, or one stray file beside it. */
+struct gq_unit {
+	struct gq_source source;
+	struct gq_survey survey;
+	enum gptq_zeros_format *formats;               /* what each layer is now */
+	struct gq_style_choice styles[GQ_N_WIDTHS];    /* how v1 layers are read */
+	const char *name;                              /* of a stray: its path in OUT; NULL for the model */
+};
+
+/* Text that goes into OUT in the place of a file of IN. */
+struct gq_new_text {
+	const char *name; /* relative; borrowed */
+	char *data;
+	size_t size;
+	bool changed;
+};
+
+struct gq_conversion {
+	const struct gptq_convert_options *options;
+	struct gq_wishes wishes;
+	const char *in, *out;
+	struct gq_unit *units; /* the model first */
+	size_t n_units;
+	enum gptq_zeros_format from, to; /* from NONE: by layer */
+	enum gptq_v1_style write_style;  /* NONE: no z = 0 and none given: lanes alike in all styles */
+	const char *record;              /* see gq_config_rewrite */
+	struct gq_new_text *texts;       /* configs, one for each of the model's config files */
+	size_t n_texts;
+	struct gptq_convert_report *report;
+	struct gq_output output;
+	struct gq_copy_watch watch;
+};
+
+/* Does the layer's qzeros change? And the style in which v1 is read or written then. */
+static inline bool gq_layer_changes(const struct gq_conversion *cv, const struct gq_unit *u, size_t i)
+{
+	return !cv->options->relabel && u->formats[i] != cv->to;
+}
+enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct gq_unit *u, size_t i);
+
+/* The safetensors header that file `shard` gets: *size_changed if it grew. out stays empty if nothing changes. */
+enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
+			       struct gq_buf *out, struct gptq_error *err);
+
+enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err);
+enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err);
+enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *err);
+
+/* Report helpers. */
+__attribute__((format(printf, 4, 5))) enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,
+								      struct gptq_error *err, const char *fmt, ...);
+enum gptq_status gq_report_label(struct gptq_convert_report *r, const char *file, const char *key,
+				 const char *old_value, const char *new_value, struct gptq_error *err);
+enum gptq_status gq_report_not_copied(struct gptq_convert_report *r, const char *name, struct gptq_error *err);
+
+/* Will the tree entry stay out of OUT (a checksum file that names a file that changes)? */
+enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char *name, bool *stale,
+				      struct gptq_error *err);
+
+/* The unit and shard that the file `name` of the folder is, if it is one. */
+struct gq_unit *gq_unit_of_file(const struct gq_conversion *cv, const char *name, uint32_t *shard);
+/* The new text of the file `name`, NULL if it is copied as it is. */
+const struct gq_new_text *gq_text_of_file(const struct gq_conversion *cv, const char *name);
+
+#endif

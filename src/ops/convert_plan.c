@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a conversion will write: the style for z = 0, the texts of configs, and what the reader has to be told. */
+#include "base/checked.h"
+#include "base/mem.h"
+#include "base/slurp.h"
+#include "ops/convert_internal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct gq_unit *u, size_t i)
+{
+	unsigned bits = u->source.layers.items[i].pack.bits;
+
+	if (u->formats[i] == GPTQ_ZEROS_V1)
+		return u->styles[gq_width_index(bits)].style;
+	return cv->write_style ? gq_style_for_width(cv->write_style, bits) : GPTQ_STYLE_LANE;
+}
+
+struct gq_unit *gq_unit_of_file(const struct gq_conversion *cv, const char *name, uint32_t *shard)
+{
+	const struct gq_shards *shards = &cv->units[0].source.shards;
+
+	for (uint32_t i = 0; i < shards->n; i++) {
+		if (strcmp(shards->items[i].name, name) == 0) {
+			*shard = i;
+			return &cv->units[0];
+		}
+	}
+	for (size_t i = 1; i < cv->n_units; i++) {
+		if (strcmp(cv->units[i].name, name) == 0) {
+			*shard = 0;
+			return &cv->units[i];
+		}
+	}
+	return NULL;
+}
+
+const struct gq_new_text *gq_text_of_file(const struct gq_conversion *cv, const char *name)
+{
+	for (size_t i = 0; i < cv->n_texts; i++)
+		if (strcmp(cv->texts[i].name, name) == 0)
+			return cv->texts[i].changed ? &cv->texts[i] : NULL;
+	return NULL;
+}
+
+enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
+			       struct gq_buf *out, struct gptq_error *err)
+{
+	const struct gq_source *s = &u->source;
+	enum gq_label target = cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2;
+
+	for (size_t i = 0; i < s->n_metadata; i++) {
+		if (s->metadata_shard[i] == shard && s->metadata[i].label != GQ_LABEL_ABSENT &&
+		    s->metadata[i].label != target) {
+			const struct gq_st *st = s->shards.items[shard].st;
+
+			return gq_header_set_label(st->header, (size_t)st->header_size, s->metadata[i].begin,
+						   s->metadata[i].end, target, out, err);
+		}
+	}
+	return GPTQ_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- counting zero points */
+
+static struct gptq_convert_width *width_of(struct gptq_convert_report *r, unsigned bits)
+{
+	for (unsigned i = 0; i < r->n_widths; i++)
+		if (r->widths[i].bits == bits)
+			return &r->widths[i];
+	r->widths[r->n_widths] = (struct gptq_convert_width){.bits = bits, .zero_min = UINT8_MAX};
+	return &r->widths[r->n_widths++];
+}
+
+/* Adds "LAYER: n" to a list for the refusal, the first few layers only. */
+static void list_layer(struct gq_buf *list, const struct gq_layer *l, uint64_t n, uint64_t n_before)
+{
+	char shown[GQ_LAYER_SHOWN];
+
+	if (n_before < 8)
+		gq_buf_printf(list, "\n%s: %llu", gq_layer_shown(shown, l), (unsigned long long)n);
+}
+
+static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u, size_t i,
+				    struct gq_zero_figures *figures, struct gptq_error *err)
+{
+	const struct gq_layer *l = &u->source.layers.items[i];
+	struct gptq_convert_report *r = cv->report;
+	struct gptq_convert_width *w = width_of(r, l->pack.bits);
+	struct gq_qzeros qz;
+	enum gptq_status status;
+	void *words;
+
+	status = gq_read_qzeros(&u->source.shards, l, &words, &qz, err);
+	if (status != GPTQ_OK)
+		return status;
+	status = gq_zeros_figures(&qz, u->formats[i], gq_layer_style(cv, u, i), figures, err);
+	if (status == GPTQ_OK && (!r->first_layer || (r->n_layers_changed == 0 && gq_layer_changes(cv, u, i)))) {
+		unsigned bytes = l->pack.word_bits / 8;
+		char shown[GQ_LAYER_SHOWN];
+
+		gq_free(r->first_layer);
+		r->first_layer = gq_strdup(gq_layer_shown(shown, l));
+		r->word_bits = l->pack.word_bits;
+		r->first_word_before = gq_load_le(words, bytes);
+		/* A row at a time is what shifting works on; the first row is enough to show the first word. */
+		if (gq_layer_changes(cv, u, i))
+			status = gptq_zeros_shift(words, 1, qz.row_bytes, l->pack.bits, l->pack.word_bits, u->formats[i],
+						  cv->to, gq_layer_style(cv, u, i), err);
+		r->first_word_after = gq_load_le(words, bytes);
+		if (!r->first_layer)
+			status = gq_fail_nomem(err);
+	}
+	gq_free(words);
+	w->n_layers++;
+	w->n_zeros += figures->n_zeros;
+	w->n_zeros_at_0 += figures->n_equal_0;
+	if (figures->z_min < w->zero_min)
+		w->zero_min = figures->z_min;
+	if (figures->z_max > w->zero_max)
+		w->zero_max = figures->z_max;
+	return status;
+}
+
+/* Counts everything. v2 -> v1 with a zero point of 0 and no style given ends here. */
+static enum gptq_status count_zeros(struct gq_conversion *cv, bool *any_zero, bool *asymmetric, struct gptq_error *err)
+{
+	struct gptq_convert_report *r = cv->report;
+	enum gptq_status status = GPTQ_OK;
+	uint64_t n_layers = 0, n_at_0 = 0;
+	struct gq_buf list = {0};
+
+	*any_zero = *asymmetric = false;
+	for (size_t k = 0; k < cv->n_units && status == GPTQ_OK; k++) {
+		struct gq_unit *u = &cv->units[k];
+
+		for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++) {
+			struct gq_zero_figures figures;
+
+			status = gq_check_cancel(cv->options->hooks, err);
+			if (status == GPTQ_OK)
+				status = count_layer(cv, u, i, &figures, err);
+			if (status != GPTQ_OK)
+				break;
+			*asymmetric = *asymmetric || figures.n_off_mid;
+			r->n_layers_changed += gq_layer_changes(cv, u, i);
+			if (gq_layer_changes(cv, u, i) && cv->to == GPTQ_ZEROS_V1 && figures.n_equal_0) {
+				list_layer(&list, &u->source.layers.items[i], figures.n_equal_0, n_layers++);
+				n_at_0 += figures.n_equal_0;
+			}
+		}
+		r->n_layers += u->source.layers.n;
+		r->n_layers_read += u->survey.n_sampled;
+	}
+	if (status == GPTQ_OK && n_layers > 8)
+		gq_buf_printf(&list, "\n... and %llu more layers", (unsigned long long)(n_layers - 8));
+	*any_zero = n_at_0 > 0;
+	if (status == GPTQ_OK && list.failed)
+		status = gq_fail_nomem(err);
+	if (status == GPTQ_OK && n_at_0 && !cv->options->v1_style)
+		status = gq_fail(err, GPTQ_E_REFUSED,
+				 "%llu zero points in %llu layers are 0, and v1 has no encoding of 0 that all readers "
+				 "agree on%s\n--v1-style lane|word|gptqmodel-3bit chooses one",
+				 (unsigned long long)n_at_0, (unsigned long long)n_layers, list.data ? list.data : "");
+	gq_buf_free(&list);
+	return status;
+}
+
+/* --------------------------------------------------------------------------------------------- style and record */
+
+static bool has_width(const struct gq_conversion *cv, unsigned bits)
+{
+	for (size_t k = 0; k < cv->n_units; k++)
+		for (size_t i = 0; i < cv->units[k].source.layers.n; i++)
+			if (cv->units[k].source.layers.items[i].pack.bits == bits)
+				return true;
+	return false;
+}
+
+/* In which style v1 is written, and what the configs have to remember of it. */
+static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, struct gptq_error *err)
+{
+	const struct gq_source *s = &cv->units[0].source;
+	enum gptq_v1_style style = cv->write_style;
+	bool refuse, three = has_width(cv, 3);
+
+	cv->record = NULL;
+	if (cv->to == GPTQ_ZEROS_V1 && cv->report->n_layers_changed == 0) {
+		cv->record = GQ_RECORD_KEEP; /* the lanes are as they were, and so is what is known of them */
+		return GPTQ_OK;
+	}
+	if (cv->to != GPTQ_ZEROS_V1)
+		return GPTQ_OK;
+	if (style == GPTQ_STYLE_GPTQMODEL_3BIT && !three)
+		style = GPTQ_STYLE_WORD;
+	if (any_zero || (three && style == GPTQ_STYLE_GPTQMODEL_3BIT))
+		cv->record = gptq_style_name(style);
+	else if (three && gq_source_producer_style(s, 3, &refuse) == GPTQ_STYLE_GPTQMODEL_3BIT)
+		cv->record = gptq_style_name(style ? style : GPTQ_STYLE_LANE);
+	if (!cv->record)
+		return GPTQ_OK;
+	if (!s->main || s->file) /* no config is written: see warn_readers */
+		return GPTQ_OK;
+	cv->report->record = gq_strdup(cv->record);
+	return cv->report->record ? GPTQ_OK : gq_fail_nomem(err);
+}
+
+static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bool asymmetric, struct gptq_error *err)
+{
+	const struct gq_source *s = &cv->units[0].source;
+	enum gptq_status status = GPTQ_OK;
+	bool refuse, changes = cv->report->n_layers_changed > 0;
+
+	if (cv->to == GPTQ_ZEROS_V1 && changes && asymmetric && !s->gate_open)
+		status = gq_report_warn(cv->report, "gptqmodel-gate", err,
+					"GPTQModel refuses asymmetric v1 whose meta.quantizer does not name gptqmodel "
+					"0.9.0 or later");
+	if (status == GPTQ_OK && any_zero && cv->write_style == GPTQ_STYLE_LANE) {
+		for (unsigned w = 0; w < GQ_N_WIDTHS && status == GPTQ_OK; w++) {
+			if (gq_widths[w] == 3 || !has_width(cv, gq_widths[w]) ||
+			    gq_source_producer_style(s, gq_widths[w], &refuse) != GPTQ_STYLE_WORD)
+				continue;
+			status = gq_report_warn(cv->report, "lane-under-word-producer", err,
+						"the config names %s %s, which means the style word: GPTQModel will read "
+						"these lane zero points wrongly",
+						s->producer.name, s->producer.version);
+			break;
+		}
+	}
+	if (status == GPTQ_OK && s->labels.auto_round && cv->to == GPTQ_ZEROS_V2)
+		status = gq_report_warn(cv->report, "auto-round-v2-readers", err,
+					"vLLM loads no packing_format that means v2 (auto_round:gptqmodel)");
+	if (status == GPTQ_OK && s->file)
+		status = gq_report_warn(cv->report, "no-config-written", err,
+					"a lone file: no config was written, so the config beside OUT must say "
+					"checkpoint_format \"%s\"",
+					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+	else if (status == GPTQ_OK && !s->main)
+		status = gq_report_warn(cv->report, "no-config-written", err,
+					"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
+					"take it for gptq",
+					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
+		status = gq_report_warn(cv->report, "style-not-recorded", err,
+					"nothing records that z = 0 was written in the style %s: pass --v1-style %s on the "
+					"way back",
+					cv->record, cv->record);
+	return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------- configs */
+
+static enum gptq_status report_labels(struct gq_conversion *cv, const struct gq_config_file *file,
+				      const struct gq_new_text *text, struct gptq_error *err)
+{
+	struct gq_config_file after;
+	enum gptq_status status = gq_config_read(file->name, file->kind, text->data, text->size, &after, err);
+
+	if (status != GPTQ_OK)
+		return status;
+	for (size_t i = 0; i < after.n_places && status == GPTQ_OK; i++) {
+		const struct gq_label_place *is = &after.places[i], *was = NULL;
+
+		for (size_t j = 0; j < file->n_places && !was; j++)
+			if (strcmp(file->places[j].key, is->key) == 0)
+				was = &file->places[j];
+		if (is->label == GQ_LABEL_ABSENT || (was && strcmp(was->value, is->value) == 0))
+			continue;
+		status = gq_report_label(cv->report, file->name, is->key, was ? was->value : NULL, is->value, err);
+	}
+	gq_config_free(&after);
+	return status;
+}
+
+static enum gptq_status make_texts(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gq_source *s = &cv->units[0].source;
+	enum gq_label target = cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2;
+	enum gptq_status status = GPTQ_OK;
+
+	cv->texts = gq_calloc(s->n_configs, sizeof(*cv->texts));
+	if (!cv->texts)
+		return gq_fail_nomem(err);
+	for (size_t i = 0; i < s->n_configs && status == GPTQ_OK; i++) {
+		const struct gq_config_file *f = &s->configs[i];
+		struct gq_new_text *t = &cv->texts[cv->n_texts++];
+		struct gq_buf out = {0};
+
+		t->name = f->name;
+		status = gq_config_rewrite(f, target, cv->record, &out, err);
+		if (status == GPTQ_OK && out.failed)
+			status = gq_fail_nomem(err);
+		t->data = out.data;
+		t->size = out.size;
+		t->changed = status == GPTQ_OK && (out.size != f->size || memcmp(out.data, f->text, f->size) != 0);
+		if (status == GPTQ_OK && t->changed)
+			status = report_labels(cv, f, t, err);
+	}
+	return status;
+}
+
+static enum gptq_status report_metadata(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const char *word = gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2);
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t k = 0; k < cv->n_units; k++) {
+		const struct gq_source *s = &cv->units[k].source;
+
+		for (size_t i = 0; i < s->n_metadata && status == GPTQ_OK; i++)
+			if (s->metadata[i].label != GQ_LABEL_ABSENT && strcmp(s->metadata[i].value, word) != 0)
+				status = gq_report_label(cv->report, s->metadata[i].file, s->metadata[i].key,
+							 s->metadata[i].value, word, err);
+	}
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------- the other files */
+
+static bool is_checksum_file(const char *base)
+{
+	return strcmp(base, "SHA256SUMS") == 0 || gq_has_suffix(base, ".sha256");
+}
+
+/* Does the file of that relative path come out with other bytes than it went in with? */
+static bool file_changes(const struct gq_conversion *cv, const char *name)
+{
+	uint32_t shard;
+	const struct gq_unit *u = gq_unit_of_file(cv, name, &shard);
+
+	if (gq_text_of_file(cv, name))
+		return true;
+	if (!u)
+		return false;
+	for (size_t i = 0; i < u->source.layers.n; i++)
+		if (u->source.layers.items[i].qzeros->shard == shard && gq_layer_changes(cv, u, i))
+			return true;
+	for (size_t i = 0; i < u->source.n_metadata; i++)
+		if (u->source.metadata_shard[i] == shard && u->source.metadata[i].label != GQ_LABEL_ABSENT &&
+		    u->source.metadata[i].label != (cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2))
+			return true;
+	return false;
+}
+
+/* Does `text` hold `word` with no character of a file name on either side? */
+static bool names_file(const char *text, size_t size, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = text; size >= n && (p = memchr(p, word[0], (size_t)(text + size - n + 1 - p))); p++) {
+		const char *q = p + n;
+		bool before = p > text && (isalnum((unsigned char)p[-1]) || strchr("._-", p[-1]));
+		bool after = q < text + size && (isalnum((unsigned char)*q) || strchr("._-", *q));
+
+		if (memcmp(p, word, n) == 0 && !before && !after)
+			return true;
+		if (p == text + size - n)
+			break;
+	}
+	return false;
+}
+
+enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char *name, bool *stale,
+				      struct gptq_error *err)
+{
+	const struct gq_source *s = &cv->units[0].source;
+	const char *base = gq_path_base(name);
+	enum gptq_status status;
+	char *path, *text;
+	size_t size = 0;
+
+	*stale = false;
+	if (!is_checksum_file(base))
+		return GPTQ_OK;
+	path = gq_path_join(s->dir, name);
+	if (!path)
+		return gq_fail_nomem(err);
+	status = gq_read_file(path, (size_t)64 << 20, &text, &size, err);
+	gq_free(path);
+	for (size_t i = 0; i < s->tree.n_entries && status == GPTQ_OK && !*stale; i++) {
+		const char *other = s->tree.entries[i].path;
+		size_t n = strlen(other);
+
+		if (s->tree.entries[i].is_dir || !file_changes(cv, other))
+			continue;
+		/* by what it says, or by its own name: FILE.sha256 belongs to FILE */
+		*stale = names_file(text, size, gq_path_base(other)) ||
+			 (strncmp(name, other, n) == 0 && strcmp(name + n, ".sha256") == 0);
+	}
+	gq_free(text);
+	return status;
+}
+
+static bool is_other_weights(const char *name)
+{
+	static const char *const suffixes[] = {".bin", ".pt", ".pth", ".ckpt", ".gguf"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (gq_has_suffix(name, suffixes[i]))
+			return true;
+	return false;
+}
+
+/* What opening found that does not stop a conversion. */
+static enum gptq_status pass_on_warnings(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gq_problems *p = &cv->units[0].source.problems;
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t i = 0; i < p->n && status == GPTQ_OK; i++) {
+		char text[1024];
+
+		if (gq_code_severity(p->items[i].code) != GQ_SEVERITY_WARNING)
+			continue;
+		gptq_error_format(&p->items[i].error, text, sizeof(text));
+		status = gq_report_warn(cv->report, gq_code_text(p->items[i].code), err, "%s", text);
+	}
+	return status;
+}
+
+static enum gptq_status plan_others(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gq_source *s = &cv->units[0].source;
+	struct gptq_convert_report *r = cv->report;
+	enum gptq_status status = GPTQ_OK;
+
+	r->n_bytes = s->file ? s->shards.items[0].size : 0;
+	for (size_t i = 0; i < s->tree.n_skipped && status == GPTQ_OK; i++)
+		status = gq_report_not_copied(r, s->tree.skipped[i], err);
+	for (size_t i = 0; i < s->tree.n_entries && status == GPTQ_OK; i++) {
+		const struct gq_tree_entry *e = &s->tree.entries[i];
+		bool stale;
+
+		if (e->is_dir)
+			continue;
+		status = gq_is_stale_checksum(cv, e->path, &stale, err);
+		if (status != GPTQ_OK)
+			break;
+		if (stale) {
+			status = gq_report_not_copied(r, e->path, err);
+			if (status == GPTQ_OK)
+				status = gq_report_warn(r, "checksums-not-copied", err,
+							"%s names a file that changes, so it was not copied", e->path);
+			continue;
+		}
+		r->n_bytes += e->size;
+		if (r->n_layers_changed && is_other_weights(e->path))
+			status = gq_report_warn(r, "other-weights", err,
+						"%s was copied as it is and keeps the old zero points", e->path);
+	}
+	cv->watch.total = r->n_bytes;
+	return status;
+}
+
+enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err)
+{
+	bool any_zero, asymmetric;
+	enum gptq_status status;
+
+	cv->write_style = cv->to == GPTQ_ZEROS_V1 ? cv->options->v1_style : GPTQ_STYLE_NONE;
+	status = count_zeros(cv, &any_zero, &asymmetric, err);
+	if (status == GPTQ_OK)
+		status = choose_record(cv, any_zero, err);
+	if (status == GPTQ_OK && !cv->units[0].source.file)
+		status = make_texts(cv, err);
+	if (status == GPTQ_OK)
+		status = report_metadata(cv, err);
+	if (status == GPTQ_OK)
+		status = pass_on_warnings(cv, err);
+	if (status == GPTQ_OK)
+		status = warn_readers(cv, any_zero, asymmetric, err);
+	if (status == GPTQ_OK)
+		status = plan_others(cv, err);
+	return status;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/survey.h"
+
+#include "base/checked.h"
+#include "base/copy.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL_MODEL ((uint64_t)1 << 30) /* below this every layer is read */
+#define MIN_SAMPLE 16
+#define STATS_BUDGET ((uint64_t)16 << 20)
+#define READ_BUFFER ((size_t)2 << 20)
+
+enum gptq_status gq_read_qzeros(struct gq_shards *shards, const struct gq_layer *layer, void **words,
+				struct gq_qzeros *qz, struct gptq_error *err)
+{
+	enum gptq_status status;
+
+	*words = gq_malloc_array((size_t)layer->qzeros->nbytes, 1);
+	if (!*words)
+		return gq_fail_nomem(err);
+	status = gq_tensor_read_at(shards, layer->qzeros, 0, *words, (size_t)layer->qzeros->nbytes, err);
+	if (status != GPTQ_OK) {
+		gq_free(*words);
+		*words = NULL;
+		return status;
+	}
+	*qz = (struct gq_qzeros){.words = *words,
+				 .rows = (size_t)layer->groups,
+				 .row_bytes = (size_t)layer->zero_row_bytes,
+				 .n = (size_t)layer->out_features,
+				 .pack = layer->pack,
+				 .layout = &gq_layout_stream};
+	return GPTQ_OK;
+}
+
+enum gptq_status gq_read_groups(struct gq_shards *shards, const struct gq_layer *l, int32_t **g_of_k,
+				enum gq_g_idx_kind *kind, struct gptq_error *err)
+{
+	size_t n = (size_t)l->in_features, width = l->g_idx ? gptq_dtype_bits(l->g_idx->dtype) / 8 : 0;
+	int64_t *raw = NULL;
+	enum gptq_status status = GPTQ_OK;
+
+	*g_of_k = gq_malloc_array(n, sizeof(**g_of_k));
+	if (l->g_idx)
+		raw = gq_malloc_array(n, sizeof(*raw));
+	if (!*g_of_k || (l->g_idx && !raw)) {
+		status = gq_fail_nomem(err);
+		goto out;
+	}
+	if (l->g_idx) {
+		/* Read into the upper end of the array, then widen from the front: never overtakes what it reads. */
+		unsigned char *bytes = (unsigned char *)raw + n * (sizeof(*raw) - width);
+
+		status = gq_tensor_read_at(shards, l->g_idx, 0, bytes, n * width, err);
+		for (size_t k = 0; k < n && status == GPTQ_OK; k++) {
+			uint64_t v = gq_load_le(bytes + k * width, (unsigned)width);
+
+			raw[k] = width == 4 ? (int32_t)(uint32_t)v : (int64_t)v;
+		}
+	}
+	if (status == GPTQ_OK)
+		status = gq_layer_groups(l, raw, *g_of_k, kind, err);
+out:
+	gq_free(raw);
+	if (status != GPTQ_OK) {
+		gq_error_file(err, shards->items[l->g_idx ? l->g_idx->shard : l->scales->shard].path);
+		gq_free(*g_of_k);
+		*g_of_k = NULL;
+	}
+	return status;
+}
+
+/* A layer whose groups make no sense is a problem of that layer, not the end. */
+static enum gptq_status check_groups(struct gq_shards *shards, const struct gq_layer *l, struct gq_survey *sv, size_t i,
+				     struct gq_problems *problems, struct gptq_error *err)
+{
+	struct gptq_error e;
+	int32_t *g_of_k;
+	enum gptq_status status = gq_read_groups(shards, l, &g_of_k, &sv->g_idx[i], &e);
+
+	gq_free(g_of_k);
+	if (status == GPTQ_E_FORMAT) {
+		sv->broken[i] = true;
+		return gq_problems_add(problems, e.offset != GPTQ_NO_OFFSET ? GQ_CODE_G_IDX_RANGE : GQ_CODE_SHAPE_LAW, &e,
+				       err);
+	}
+	if (status != GPTQ_OK && err)
+		*err = e;
+	return status;
+}
+
+static enum gptq_status read_scales(struct gq_shards *shards, const struct gq_layer *l, struct gq_scale_stats *out,
+				    struct gptq_error *err)
+{
+	size_t width = gptq_dtype_bits(l->scales->dtype) / 8, n = READ_BUFFER / width;
+	unsigned char *buffer = gq_malloc_array(READ_BUFFER, 1);
+	enum gptq_status status = buffer ? GPTQ_OK : gq_fail_nomem(err);
+
+	gq_scale_stats_init(out);
+	for (uint64_t at = 0; at < l->scales->nbytes && status == GPTQ_OK; at += n * width) {
+		size_t bytes = l->scales->nbytes - at < n * width ? (size_t)(l->scales->nbytes - at) : n * width;
+
+		status = gq_tensor_read_at(shards, l->scales, at, buffer, bytes, err);
+		if (status == GPTQ_OK)
+			gq_scale_stats_add(out, buffer, bytes / width, l->scales->dtype);
+	}
+	gq_free(buffer);
+	return status;
+}
+
+/* First pass: zero points, groups and, if asked for, scales of every layer. */
+static enum gptq_status read_zeros(struct gq_shards *shards, const struct gq_layers *layers, struct gq_survey *sv,
+				   const struct gq_survey_options *options, struct gq_problems *problems,
+				   struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t i = 0; i < layers->n && status == GPTQ_OK; i++) {
+		const struct gq_layer *l = &layers->items[i];
+		struct gq_qzeros qz;
+		void *words = NULL;
+
+		status = gq_check_cancel(options->hooks, err);
+		if (status == GPTQ_OK)
+			status = check_groups(shards, l, sv, i, problems, err);
+		if (status == GPTQ_OK)
+			status = gq_read_qzeros(shards, l, &words, &qz, err);
+		if (status == GPTQ_OK)
+			status = gq_zero_stats_of(&qz, &sv->facts[i].zeros, err);
+		if (status == GPTQ_OK && sv->scales)
+			status = read_scales(shards, l, &sv->scales[i], err);
+		sv->facts[i].pack = l->pack;
+		sv->facts[i].shard = l->qzeros->shard;
+		gq_free(words);
+	}
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------- which layers to read */
+
+struct sampling {
+	const struct gq_layers *layers;
+	const struct gq_survey *sv;
+	bool *chosen;
+};
+
+static bool needs_codes(const struct sampling *s, size_t i)
+{
+	return !s->sv->broken[i] && gq_codes_wanted(&s->sv->facts[i].zeros, s->layers->items[i].pack);
+}
+
+/* Spreads `want` choices evenly over the layers of one width that need codes. */
+static void choose_width(struct sampling *s, unsigned bits, size_t want)
+{
+	size_t n = 0, seen = 0, taken = 0;
+
+	for (size_t i = 0; i < s->layers->n; i++)
+		n += needs_codes(s, i) && s->layers->items[i].pack.bits == bits;
+	if (want > n)
+		want = n;
+	for (size_t i = 0; i < s->layers->n && taken < want; i++) {
+		if (!needs_codes(s, i) || s->layers->items[i].pack.bits != bits)
+			continue;
+		/* The t-th choice is candidate floor((2t + 1) n / 2w): the middles of w equal parts. */
+		if (seen == (2 * taken + 1) * n / (2 * want)) {
+			s->chosen[i] = true;
+			taken++;
+		}
+		seen++;
+	}
+}
+
+/* Files that no choice represents get their smallest layer: a file that was converted apart must not stay unseen. */
+static enum gptq_status choose_files(struct sampling *s, size_t n_files, struct gptq_error *err)
+{
+	size_t *smallest = gq_malloc_array(n_files, sizeof(*smallest));
+
+	if (!smallest)
+		return gq_fail_nomem(err);
+	for (size_t f = 0; f < n_files; f++)
+		smallest[f] = SIZE_MAX;
+	for (size_t i = 0; i < s->layers->n; i++) {
+		size_t *best = &smallest[s->sv->facts[i].shard];
+
+		if (s->chosen[i] || !needs_codes(s, i))
+			*best = s->chosen[i] ? SIZE_MAX - 1 : *best;
+		else if (*best == SIZE_MAX || (*best != SIZE_MAX - 1 && s->layers->items[i].qweight->nbytes <
+									 s->layers->items[*best].qweight->nbytes))
+			*best = i;
+	}
+	for (size_t f = 0; f < n_files; f++)
+		if (smallest[f] < SIZE_MAX - 1)
+			s->chosen[smallest[f]] = true;
+	gq_free(smallest);
+	return GPTQ_OK;
+}
+
+static enum gptq_status choose(struct sampling *s, const struct gq_shards *shards, bool read_all,
+			       struct gptq_error *err)
+{
+	uint64_t total = 0, packed = 0;
+	size_t n = 0, want = MIN_SAMPLE;
+
+	for (size_t i = 0; i < shards->n; i++)
+		total += shards->items[i].size;
+	for (size_t i = 0; i < s->layers->n; i++) {
+		n += needs_codes(s, i);
+		packed += needs_codes(s, i) ? s->layers->items[i].qweight->nbytes : 0;
+	}
+	if (read_all || total < SMALL_MODEL) {
+		for (size_t i = 0; i < s->layers->n; i++)
+			s->chosen[i] = needs_codes(s, i);
+		return GPTQ_OK;
+	}
+	if (packed && total / 50 / (packed / n ? packed / n : 1) + 1 > want)
+		want = (size_t)(total / 50 / (packed / n ? packed / n : 1)) + 1;
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
+		size_t here = 0, share;
+
+		for (size_t i = 0; i < s->layers->n; i++)
+			here += needs_codes(s, i) && s->layers->items[i].pack.bits == gq_widths[w];
+		share = n ? (want * here + n - 1) / n : 0;
+		choose_width(s, gq_widths[w], share < 4 ? 4 : share);
+	}
+	return choose_files(s, shards->n, err);
+}
+
+/* --------------------------------------------------------------------------------------------- reading codes */
+
+/* The widest tile whose statistics fit the budget, a multiple of GQ_STATS_ALIGN. */
+static size_t tile_width(const struct gq_stats_layer *sl, size_t n)
+{
+	size_t width = (n + GQ_STATS_ALIGN - 1) / GQ_STATS_ALIGN * GQ_STATS_ALIGN;
+
+	while (width > GQ_STATS_ALIGN && gq_stats_footprint(sl, width) > STATS_BUDGET)
+		width = (width / 2 + GQ_STATS_ALIGN - 1) / GQ_STATS_ALIGN * GQ_STATS_ALIGN;
+	return width;
+}
+
+/* Word rows r..r+n_rows-1, columns n0..n0+n_cols-1, into buffer, row after row. */
+static enum gptq_status read_rows(struct gq_shards *shards, const struct gq_layer *l, uint64_t r, uint64_t n_rows,
+				  uint64_t n0, uint64_t n_cols, unsigned char *buffer, struct gptq_error *err)
+{
+	uint64_t word = l->pack.word_bits / 8, row = l->out_features * word;
+	enum gptq_status status = GPTQ_OK;
+
+	if (n_cols == l->out_features)
+		return gq_tensor_read_at(shards, l->qweight, r * row, buffer, (size_t)(n_rows * row), err);
+	for (uint64_t i = 0; i < n_rows && status == GPTQ_OK; i++)
+		status = gq_tensor_read_at(shards, l->qweight, (r + i) * row + n0 * word, buffer + i * n_cols * word,
+					   (size_t)(n_cols * word), err);
+	return status;
+}
+
+static enum gptq_status read_tile(struct gq_shards *shards, const struct gq_layer *l, struct gq_stats *st, uint64_t n0,
+				  uint64_t n_cols, unsigned char *buffer, uint64_t rows_at_once, struct gptq_error *err)
+{
+	unsigned block_words = gq_layout_stream.block_words(l->pack), block_codes = gq_layout_stream.block_codes(l->pack);
+	size_t row_bytes = (size_t)n_cols * (l->pack.word_bits / 8);
+	enum gptq_status status = GPTQ_OK;
+
+	gq_stats_tile_begin(st, (size_t)n0, (size_t)n_cols);
+	for (uint64_t r = 0; r < l->word_rows && status == GPTQ_OK; r += rows_at_once) {
+		uint64_t n_rows = l->word_rows - r < rows_at_once ? l->word_rows - r : rows_at_once;
+		uint64_t k0 = r / block_words * block_codes, k1 = (r + n_rows + block_words - 1) / block_words * block_codes;
+		struct gq_word_rows rows = {.words = buffer, .row_bytes = row_bytes};
+
+		status = read_rows(shards, l, r, n_rows, n0, n_cols, buffer, err);
+		if (k1 > l->in_features)
+			k1 = l->in_features;
+		if (status == GPTQ_OK && k1 > k0)
+			gq_stats_rows(st, (size_t)k0, (size_t)(k1 - k0), rows);
+	}
+	gq_stats_tile_end(st);
+	return status;
+}
+
+static enum gptq_status read_codes(struct gq_shards *shards, const struct gq_layer *l, struct gq_code_stats *out,
+				   const struct gptq_hooks *hooks, struct gptq_error *err)
+{
+	unsigned block_words = gq_layout_stream.block_words(l->pack);
+	struct gq_stats_layer sl = {.k = (size_t)l->in_features};
+	struct gq_stats *st = NULL;
+	enum gq_g_idx_kind kind;
+	enum gptq_status status;
+	uint64_t width, at_once;
+	int32_t *g_of_k = NULL;
+	void *words = NULL;
+	unsigned char *buffer = NULL;
+
+	status = gq_read_qzeros(shards, l, &words, &sl.qzeros, err);
+	if (status == GPTQ_OK)
+		status = gq_read_groups(shards, l, &g_of_k, &kind, err);
+	if (status != GPTQ_OK)
+		goto out;
+	sl.g_of_k = g_of_k;
+	width = tile_width(&sl, (size_t)l->out_features);
+	if (width > l->out_features)
+		width = l->out_features;
+	at_once = READ_BUFFER / (width * (l->pack.word_bits / 8)) / block_words * block_words;
+	if (at_once == 0)
+		at_once = block_words;
+	buffer = gq_malloc_array((size_t)(at_once * width), l->pack.word_bits / 8);
+	status = buffer ? gq_stats_new(&sl, (size_t)width, &st, err) : gq_fail_nomem(err);
+	for (uint64_t n0 = 0; n0 < l->out_features && status == GPTQ_OK; n0 += width) {
+		uint64_t n_cols = l->out_features - n0 < width ? l->out_features - n0 : width;
+
+		status = gq_check_cancel(hooks, err);
+		if (status == GPTQ_OK)
+			status = read_tile(shards, l, st, n0, n_cols, buffer, at_once, err);
+	}
+	if (status == GPTQ_OK)
+		gq_stats_finish(st, out);
+out:
+	gq_stats_free(st);
+	gq_free(buffer);
+	gq_free(g_of_k);
+	gq_free(words);
+	return status;
+}
+
+enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers,
+			       const struct gq_survey_options *options, struct gq_survey *sv,
+			       struct gq_problems *problems, struct gptq_error *err)
+{
+	struct sampling s = {.layers = layers, .sv = sv};
+	enum gptq_status status;
+	size_t n = layers->n;
+
+	*sv = (struct gq_survey){.n_layers = n};
+	sv->facts = gq_calloc(n, sizeof(*sv->facts));
+	sv->codes = gq_calloc(n, sizeof(*sv->codes));
+	sv->verdicts = gq_calloc(n, sizeof(*sv->verdicts));
+	sv->g_idx = gq_calloc(n, sizeof(*sv->g_idx));
+	sv->odd = gq_calloc(n, sizeof(*sv->odd));
+	sv->broken = gq_calloc(n, sizeof(*sv->broken));
+	if (options->scales)
+		sv->scales = gq_calloc(n, sizeof(*sv->scales));
+	s.chosen = gq_calloc(n, sizeof(*s.chosen));
+	if (!sv->facts || !sv->codes || !sv->verdicts || !sv->g_idx || !sv->odd || !sv->broken ||
+	    (options->scales && !sv->scales) || !s.chosen)
+		status = gq_fail_nomem(err);
+	else
+		status = read_zeros(shards, layers, sv, options, problems, err);
+	if (status == GPTQ_OK)
+		status = choose(&s, shards, options->read_all, err);
+	for (size_t i = 0; i < n && status == GPTQ_OK; i++) {
+		if (!s.chosen[i])
+			continue;
+		status = read_codes(shards, &layers->items[i], &sv->codes[i], options->hooks, err);
+		sv->facts[i].codes = &sv->codes[i];
+		sv->n_sampled++;
+		sv->bytes_sampled += layers->items[i].qweight->nbytes;
+	}
+	if (status == GPTQ_OK)
+		status = gq_model_judge(sv->facts, n, sv->verdicts, sv->odd, &sv->model, err);
+	gq_free(s.chosen);
+	if (status != GPTQ_OK)
+		gq_survey_free(sv);
+	return status;
+}
+
+void gq_survey_free(struct gq_survey *sv)
+{
+	gq_free(sv->facts);
+	gq_free(sv->codes);
+	gq_free(sv->verdicts);
+	gq_free(sv->g_idx);
+	gq_free(sv->odd);
+	gq_free(sv->broken);
+	gq_free(sv->scales);
+	*sv = (struct gq_survey){0};
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stored zero points mean, one lane at a time. */
+#include "quant/zeros.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+const char *gptq_zeros_format_name(enum gptq_zeros_format format)
+{
+	switch (format) {
+	case GPTQ_ZEROS_V1:
+		return "v1";
+	case GPTQ_ZEROS_V2:
+		return "v2";
+	case GPTQ_ZEROS_NONE:
+		break;
+	}
+	return "none";
+}
+
+const char *gptq_style_name(enum gptq_v1_style style)
+{
+	switch (style) {
+	case GPTQ_STYLE_LANE:
+		return "lane";
+	case GPTQ_STYLE_WORD:
+		return "word";
+	case GPTQ_STYLE_GPTQMODEL_3BIT:
+		return "gptqmodel-3bit";
+	case GPTQ_STYLE_SMEARED:
+		return "smeared";
+	case GPTQ_STYLE_CLEAN:
+		return "clean";
+	case GPTQ_STYLE_NONE:
+		break;
+	}
+	return "none";
+}
+
+bool gq_pack_ok(struct gq_pack pack)
+{
+	return gq_layout_stream.supports(pack);
+}
+
+size_t gq_row_lanes(struct gq_pack pack, size_t row_bytes)
+{
+	return row_bytes / pack.bits * 8 + row_bytes % pack.bits * 8 / pack.bits;
+}
+
+/*
+ * The style that holds for one width: gptqmodel-3bit means word elsewhere, word means lane at 3 bits, and what is
+ * lost or needs no telling is read as lane.
+ */
+enum gptq_v1_style gq_style_at(struct gq_pack pack, enum gptq_v1_style style)
+{
+	if (style == GPTQ_STYLE_GPTQMODEL_3BIT)
+		return pack.bits == 3 ? style : GPTQ_STYLE_WORD;
+	if (style == GPTQ_STYLE_WORD)
+		return pack.bits == 3 ? GPTQ_STYLE_LANE : style;
+	return GPTQ_STYLE_LANE;
+}
+
+/* Adds (v1 to v2) or subtracts (v2 to v1) 1 in each lane, carrying from lane to lane inside a pack word. */
+static void step_words(const uint8_t *in, size_t n_lanes, struct gq_pack pack, bool add, uint8_t *out)
+{
+	size_t per_word = pack.word_bits / pack.bits;
+	int modulus = 1 << pack.bits;
+
+	for (size_t first = 0; first < n_lanes; first += per_word) {
+		int carry = 0;
+
+		for (size_t i = first; i < n_lanes && i < first + per_word; i++) {
+			int value = add ? in[i] + 1 + carry : in[i] - 1 - carry;
+
+			carry = value < 0 || value >= modulus;
+			out[i] = (uint8_t)(value < 0 ? value + modulus : value % modulus);
+		}
+	}
+}
+
+/*
+ * Adds or subtracts, mod 2^32, the three constants of GPTQModel before 7.0.0 to the 32-bit words of a row of 3-bit
+ * lanes. In a correct "one in each lane" the first and the third would change places:
+ *
+ *   word 3i 24924924, word 3i+1 92492492, word 3i+2 49249249
+ *
+ * A whole number of lanes at the end of the row may leave bits of its last word unused; they are 0 here, and the
+ * lanes below them do not feel what happens above.
+ */
+static void step_legacy(const uint8_t *in, size_t n_lanes, bool add, uint8_t *out)
+{
+	static const uint32_t constants[3] = {0x24924924, 0x92492492, 0x49249249};
+	static const struct gq_pack pack = {3, 32};
+	unsigned char line[12];
+
+	for (size_t first = 0; first < n_lanes; first += 32) {
+		size_t n = n_lanes - first < 32 ? n_lanes - first : 32;
+
+		memset(line, 0, sizeof(line));
+		for (size_t i = 0; i < n; i++)
+			gq_layout_stream.put_lane(line, pack, i, in[first + i]);
+		for (unsigned w = 0; w < 3; w++) {
+			uint32_t word = (uint32_t)gq_load_le(line + 4 * w, 4);
+
+			gq_store_le(line + 4 * w, add ? word + constants[w] : word - constants[w], 4);
+		}
+		for (size_t i = 0; i < n; i++)
+			out[first + i] = (uint8_t)gq_layout_stream.get_lane(line, pack, i);
+	}
+}
+
+static void step(const uint8_t *in, size_t n_lanes, struct gq_pack pack, enum gptq_zeros_format format,
+		 enum gptq_v1_style style, bool add, uint8_t *out)
+{
+	unsigned max = (1U << pack.bits) - 1;
+
+	if (format == GPTQ_ZEROS_V2) {
+		memmove(out, in, n_lanes);
+		return;
+	}
+	switch (gq_style_at(pack, style)) {
+	case GPTQ_STYLE_WORD:
+		step_words(in, n_lanes, pack, add, out);
+		break;
+	case GPTQ_STYLE_GPTQMODEL_3BIT:
+		step_legacy(in, n_lanes, add, out);
+		break;
+	case GPTQ_STYLE_NONE:
+	case GPTQ_STYLE_LANE:
+	case GPTQ_STYLE_SMEARED:
+	case GPTQ_STYLE_CLEAN:
+		for (size_t i = 0; i < n_lanes; i++)
+			out[i] = (uint8_t)((add ? in[i] + 1U : in[i] - 1U) & max);
+		break;
+	}
+}
+
+void gq_zeros_decode(const uint8_t *lanes, size_t n_lanes, struct gq_pack pack, enum gptq_zeros_format format,
+		     enum gptq_v1_style style, uint8_t *z)
+{
+	step(lanes, n_lanes, pack, format, style, true, z);
+}
+
+void gq_zeros_encode(const uint8_t *z, size_t n_lanes, struct gq_pack pack, enum gptq_zeros_format format,
+		     enum gptq_v1_style style, uint8_t *lanes)
+{
+	step(z, n_lanes, pack, format, style, false, lanes);
+}
+
+/* Room for `copies` rows of lanes, all padding included. */
+static uint8_t *row_buffer(const struct gq_qzeros *qz, unsigned copies)
+{
+	return gq_malloc_array(gq_row_lanes(qz->pack, qz->row_bytes) + 1, copies);
+}
+
+/* Unpacks row g with its padding. Returns the number of lanes. */
+static size_t load_row(const struct gq_qzeros *qz, size_t g, uint8_t *lanes)
+{
+	size_t n_lanes = gq_row_lanes(qz->pack, qz->row_bytes);
+
+	qz->layout->unpack_line((const unsigned char *)qz->words + g * qz->row_bytes, qz->pack, n_lanes, lanes);
+	return n_lanes;
+}
+
+enum gptq_status gq_zeros_figures(const struct gq_qzeros *qz, enum gptq_zeros_format format, enum gptq_v1_style style,
+				  struct gq_zero_figures *out, struct gptq_error *err)
+{
+	unsigned n_values = 1U << qz->pack.bits;
+	uint8_t *lanes = row_buffer(qz, 1);
+
+	memset(out, 0, sizeof(*out));
+	if (!lanes)
+		return gq_fail_nomem(err);
+	for (size_t g = 0; g < qz->rows; g++) {
+		size_t n_lanes = load_row(qz, g, lanes);
+
+		gq_zeros_decode(lanes, n_lanes, qz->pack, format, style, lanes);
+		for (size_t n = 0; n < qz->n; n++)
+			out->hist[lanes[n]]++;
+	}
+	gq_free(lanes);
+
+	out->n_zeros = (uint64_t)qz->rows * qz->n;
+	out->n_equal_0 = out->hist[0];
+	out->n_off_mid = out->n_zeros - out->hist[n_values / 2];
+	for (unsigned z = n_values; z-- > 0;)
+		if (out->hist[z])
+			out->z_min = (uint8_t)z;
+	for (unsigned z = 0; z < n_values; z++)
+		if (out->hist[z])
+			out->z_max = (uint8_t)z;
+	return GPTQ_OK;
+}
+
+enum gptq_status gq_zeros_compare_styles(const struct gq_qzeros *qz, enum gptq_v1_style a, enum gptq_v1_style b,
+					 struct gq_style_difference *out, struct gptq_error *err)
+{
+	size_t n_lanes = gq_row_lanes(qz->pack, qz->row_bytes);
+	uint8_t *lanes = row_buffer(qz, 3), *za, *zb;
+
+	memset(out, 0, sizeof(*out));
+	if (!lanes)
+		return gq_fail_nomem(err);
+	za = lanes + n_lanes;
+	zb = za + n_lanes;
+	for (size_t g = 0; g < qz->rows; g++) {
+		load_row(qz, g, lanes);
+		gq_zeros_decode(lanes, n_lanes, qz->pack, GPTQ_ZEROS_V1, a, za);
+		gq_zeros_decode(lanes, n_lanes, qz->pack, GPTQ_ZEROS_V1, b, zb);
+		for (size_t n = 0; n < qz->n; n++) {
+			if (za[n] == zb[n])
+				continue;
+			if (out->n_lanes++ == 0) {
+				out->group = g;
+				out->column = n;
+				out->lane = lanes[n];
+				out->z_a = za[n];
+				out->z_b = zb[n];
+			}
+		}
+	}
+	gq_free(lanes);
+	return GPTQ_OK;
+}
+
+/*
+ * The bits of lane i that lie in the word where it begins: all but for the top lanes of the first two of three words
+ * at 3 bits, which have two bits and one bit there. This is as far as a smear gets.
+ */
+unsigned gq_lane_mask(struct gq_pack pack, size_t i)
+{
+	size_t begin = i * pack.bits % pack.word_bits;
+	unsigned n_bits = begin + pack.bits > pack.word_bits ? (unsigned)(pack.word_bits - begin) : pack.bits;
+
+	return (1U << n_bits) - 1;
+}
+
+/* One pack word's lanes, first..end-1, padding left out. */
+static void count_word(const uint8_t *lanes, size_t first, size_t end, struct gq_pack pack, struct gq_zero_stats *out)
+{
+	uint8_t max = (uint8_t)((1U << pack.bits) - 1);
+	size_t low = first, above, full = 0;
+
+	while (low < end && lanes[low] != max) {
+		out->n_kept++;
+		out->n_kept_zero += lanes[low] == 0;
+		low++;
+	}
+	if (low == end)
+		return;
+	out->n_first++;
+	out->n_max++;
+	above = end - low - 1;
+	for (size_t i = low + 1; i < end; i++) {
+		unsigned mask = gq_lane_mask(pack, i);
+
+		out->n_max += lanes[i] == max;
+		full += (lanes[i] & mask) == mask;
+	}
+	out->n_telling += above;
+	if (above >= 2) {
+		out->tall_words++;
+		out->tall_words_full += full == above;
+	}
+	out->n_open += full < above;
+	if (above >= 1 && full == above) {
+		out->damaged_words++;
+		out->unknown_zeros += full;
+	}
+}
+
+static void count_row(const uint8_t *lanes, size_t n, struct gq_pack pack, struct gq_zero_stats *out)
+{
+	size_t first = 0;
+
+	for (size_t w = 1; first < n; w++) {
+		size_t end = gq_word_first_lane(pack, w);
+
+		count_word(lanes, first, end < n ? end : n, pack, out);
+		first = end;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (lanes[i] < out->lane_min)
+			out->lane_min = lanes[i];
+		if (lanes[i] > out->lane_max)
+			out->lane_max = lanes[i];
+	}
+}
+
+/* Which of the constant patterns of a symmetric layer a row shows, as bits 1 << enum gq_sentinel. */
+static unsigned row_patterns(const uint8_t *lanes, size_t n, size_t n_lanes, struct gq_pack pack, uint8_t *scratch)
+{
+	unsigned mid = 1U << (pack.bits - 1), per_word = pack.word_bits / pack.bits;
+	bool v1 = true, v2 = true, halves = pack.word_bits == 64, legacy = pack.bits == 3 && n >= 32;
+
+	for (size_t i = 0; i < n; i++) {
+		bool upper = i % per_word >= per_word / 2;
+
+		v1 = v1 && lanes[i] == mid - 1;
+		v2 = v2 && lanes[i] == mid;
+		halves = halves && lanes[i] == (upper ? mid : mid - 1);
+	}
+	if (legacy) {
+		gq_zeros_decode(lanes, n_lanes, pack, GPTQ_ZEROS_V1, GPTQ_STYLE_GPTQMODEL_3BIT, scratch);
+		for (size_t i = 0; i < n; i++)
+			legacy = legacy && scratch[i] == mid;
+	}
+	/* A row that ends in the lower half of its only word is plain v1. */
+	return v1 << GQ_SENTINEL_V1 | v2 << GQ_SENTINEL_V2 | legacy << GQ_SENTINEL_LEGACY |
+	       (halves && !v1) << GQ_SENTINEL_HALVES;
+}
+
+enum gptq_status gq_zero_stats_of(const struct gq_qzeros *qz, struct gq_zero_stats *out, struct gptq_error *err)
+{
+	size_t n_lanes = gq_row_lanes(qz->pack, qz->row_bytes);
+	uint8_t *lanes = row_buffer(qz, 3), *za, *zb;
+	unsigned patterns = ~0U;
+
+	memset(out, 0, sizeof(*out));
+	if (!lanes)
+		return gq_fail_nomem(err);
+	za = lanes + n_lanes;
+	zb = za + n_lanes;
+	out->lane_min = UINT8_MAX;
+	for (size_t g = 0; g < qz->rows; g++) {
+		load_row(qz, g, lanes);
+		count_row(lanes, qz->n, qz->pack, out);
+		if (patterns)
+			patterns &= row_patterns(lanes, qz->n, n_lanes, qz->pack, za);
+		if (qz->pack.bits == 3 || out->n_telling == 0)
+			continue;
+		gq_zeros_decode(lanes, n_lanes, qz->pack, GPTQ_ZEROS_V1, GPTQ_STYLE_LANE, za);
+		gq_zeros_decode(lanes, n_lanes, qz->pack, GPTQ_ZEROS_V1, GPTQ_STYLE_WORD, zb);
+		for (size_t n = 0; n < qz->n; n++)
+			out->n_differ += za[n] != zb[n];
+	}
+	gq_free(lanes);
+	out->n_lanes = (uint64_t)qz->rows * qz->n;
+	for (unsigned s = GQ_SENTINEL_HALVES; s > GQ_SENTINEL_NONE && out->n_lanes > 0; s--)
+		if (patterns >> s & 1)
+			out->sentinel = (enum gq_sentinel)s;
+	return GPTQ_OK;
+}
