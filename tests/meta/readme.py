@@ -4,7 +4,7 @@
 
 usage: readme.py SOURCE_ROOT BIN_DIR
 
-Paths in code spans and links exist; options of the commands are in their --help; README.md's report is what the
+Paths in code spans and links exist; sh can read the shell examples; options of the commands are in their --help; README.md's report is what the
 command prints for the same arguments; its table of exit codes has the codes of --help.
 """
 import os
@@ -75,6 +75,12 @@ def check_report(text):
     check(run.returncode == 0 and said == m.group(2), "README.md's report is not what the command prints:\n" + said)
 
 
+def check_shell(name, text):
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        run = subprocess.run(["sh", "-n"], input=block.encode(), stderr=subprocess.PIPE)
+        check(run.returncode == 0, "%s: sh does not read this: %s\n%s" % (name, run.stderr.decode(), block))
+
+
 def check_exit_codes(text):
     part = help_of("gptq-convert").split("\nexit codes:\n")[1].split("\n\n")[0]
     codes = re.findall(r"^  (\S+)  ", part, re.M)
@@ -88,6 +94,7 @@ def main():
         text = text_of(name)
         check_paths(name, text)
         check_options(name, text)
+        check_shell(name, text)
         for number, line in enumerate(text.splitlines(), 1):
             check(line == line.rstrip(), "%s:%d: white space at the end" % (name, number))
     check_report(text_of("README.md"))
