@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT, BIN = sys.argv[1:]
+ROOT, BIN = map(os.path.abspath, sys.argv[1:])
 FAILURES = []
 PASSED = 0
 
