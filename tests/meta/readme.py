@@ -52,14 +52,18 @@ def check_paths(name, text):
 
 
 def check_options(name, text):
-    for line in text.splitlines():
-        m = re.search(r"\b(gptq-(?:convert|inspect|verify))\b(.*)", line)
-        if not m:
-            continue
-        if os.path.exists(os.path.join(BIN, m.group(1))):
-            known = set(re.findall(r"--[a-z][\w-]*", help_of(m.group(1))))
-            for option in re.findall(r"(?<!-)--[a-z][\w-]*", m.group(2).split("`")[0]):
-                check(option in known, "%s: %s has no %s" % (name, m.group(1), option))
+    """An option in a code span is one of our commands', or of these of other programs."""
+    known = {"--prefix"}
+    for command in sorted(os.listdir(BIN)):
+        if command.startswith("gptq-") and os.path.isfile(os.path.join(BIN, command)):
+            own = set(re.findall(r"--[a-z][\w-]*", help_of(command)))
+            known |= own
+            for rest in re.findall(r"\b%s\b(.*)" % command, text):
+                for option in re.findall(r"(?<!-)--[a-z][\w-]*", rest.split("`")[0]):
+                    check(option in own, "%s: %s has no %s" % (name, command, option))
+    for span in re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)):
+        for option in re.findall(r"(?:^|\s)(--[a-z][\w-]*)", span):
+            check(option in known, "%s: no command has %s" % (name, option))
 
 
 def check_report(text):
