@@ -29,4 +29,4 @@ need_packages() {
   fi
 }
 
-build_packages="gcc libc6-dev meson ninja-build pkg-config libcjson-dev libpcre2-dev zlib1g-dev"
+build_packages="gcc libc6-dev meson ninja-build pkg-config libcjson-dev libpcre2-dev zlib1g-dev libssl-dev"

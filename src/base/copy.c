@@ -31,7 +31,7 @@ enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t off
 		if (w < 0 && errno == EINTR)
 			continue;
 		if (w <= 0)
-			return gq_fail_errno(err, w < 0 ? errno : EIO, file, "cannot write");
+			return gq_fail_errno(err, w < 0 ? errno : EIO, file, "cannot write its copy");
 		p += w;
 		n -= (size_t)w;
 		offset += (uint64_t)w;
@@ -109,7 +109,8 @@ enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t d
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG))
-			return gq_fail_errno(err, errno, watch->file, "cannot copy");
+			return gq_fail_errno(err, errno, watch->file,
+					     errno == EIO ? "cannot copy it" : "cannot write its copy");
 		if (r <= 0) /* not supported here, or a file system that claims to be at its end: read it ourselves */
 			return copy_by_buffer(src, src_offset, dst, dst_offset, n, watch, err);
 		src_offset += (uint64_t)r;

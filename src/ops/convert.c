@@ -89,6 +89,7 @@ static enum gptq_status check_bits(const struct gq_source *s, struct gptq_error 
 		if (l->pack.bits != s->bits) {
 			enum gptq_status status = gq_fail(err, GPTQ_E_ARG, "--bits is not what the tensors say");
 
+			gq_error_file(err, s->path);
 			gq_error_tensor(err, l->name, l->name_len);
 			gq_error_found(err, "%u bits", l->pack.bits);
 			gq_error_expected(err, "%u", s->bits);
@@ -96,6 +97,51 @@ static enum gptq_status check_bits(const struct gq_source *s, struct gptq_error 
 		}
 	}
 	return GPTQ_OK;
+}
+
+/* Does any layer have the width that one of the configs, or a rule in it, claims for it? True where none claims one. */
+static bool some_width_agrees(struct gq_source *s)
+{
+	bool claimed = false;
+
+	for (size_t i = 0; i < s->n_configs; i++) {
+		for (size_t j = 0; j < s->configs[i].n_configs; j++) {
+			const struct gq_config *c = &s->configs[i].configs[j];
+
+			if (!c->is_gptq || !c->bits.present)
+				continue;
+			claimed = true;
+			if (c->extra_config) /* auto-round's widths by layer are not looked at here */
+				return true;
+			for (size_t k = 0; k < s->layers.n; k++)
+				if (s->layers.items[k].pack.bits == (uint64_t)c->bits.value)
+					return true;
+		}
+	}
+	for (size_t k = 0; k < s->layers.n && claimed; k++) {
+		const struct gq_layer *l = &s->layers.items[k];
+
+		if (gq_source_claim(s, l->name, l->name_len).bits == l->pack.bits)
+			return true;
+	}
+	return !claimed;
+}
+
+/* Configs may be wrong about single layers, but one whose width no layer has is another model's. */
+static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error *err)
+{
+	enum gptq_status status;
+
+	if (s->bits || some_width_agrees(s))
+		return GPTQ_OK;
+	status = gq_fail(err, GPTQ_E_FORMAT, "no layer is packed at the width that the config says: does the config belong "
+					     "to this model? Correct its bits");
+	gq_error_file(err, s->main_file->name);
+	gq_error_found(err, "%u bits in layer %.*s", s->layers.items[0].pack.bits,
+		       (int)(s->layers.items[0].name_len < 100 ? s->layers.items[0].name_len : 100),
+		       s->layers.items[0].name);
+	gq_error_expected(err, "%lld", (long long)s->main->bits.value);
+	return status;
 }
 
 /* Survey, formats and styles of one unit whose source is open. */
@@ -118,9 +164,12 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 {
 	struct gq_unit *u = &cv->units[0];
 	const char *warning;
-	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, cv->options->per_layer,
-						cv->options->hooks, &u->survey, err);
+	struct gq_survey_options so = {.read_all = cv->options->per_layer, .hooks = cv->options->hooks};
+	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey,
+						&u->source.problems, err);
 
+	if (status == GPTQ_OK)
+		status = check_problems(&u->source, err);
 	if (status == GPTQ_OK)
 		status = gq_settle_format(&u->source, &u->survey, &cv->wishes, &cv->from, &cv->report->from_reason,
 					  &warning, err);
@@ -133,18 +182,6 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 }
 
 /* ---------------------------------------------------------------------------------------------------- strays */
-
-static bool holds_qzeros(const struct gq_shards *shards)
-{
-	for (size_t i = 0; i < shards->n_tensors; i++) {
-		const struct gq_tensor *t = &shards->tensors[i];
-
-		if ((t->name_len == 6 || (t->name_len > 6 && t->name[t->name_len - 7] == '.')) &&
-		    memcmp(t->name + t->name_len - 6, "qzeros", 6) == 0)
-			return true;
-	}
-	return false;
-}
 
 /* Looks into a stray: *holds tells whether it has zero points or cannot be read (then with its error). */
 static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq_error *why, bool *unreadable,
@@ -159,7 +196,7 @@ static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq
 		return status;
 	p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
 	*unreadable = p != NULL;
-	*holds = p || holds_qzeros(&shards);
+	*holds = p || gq_shards_hold_qzeros(&shards);
 	if (p)
 		*why = p->error;
 	gq_shards_close(&shards);
@@ -167,22 +204,31 @@ static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq
 	return GPTQ_OK;
 }
 
-static enum gptq_status refuse_stray(const struct gq_source *s, const char *name, const struct gptq_error *why,
-				     struct gptq_error *err)
+/* Names every stray with zero points, the first few at least. */
+static enum gptq_status refuse_strays(const struct gq_source *s, const char *const *names, size_t n,
+				      struct gptq_error *err)
 {
+	struct gq_buf list = {0};
 	enum gptq_status status;
 
-	if (why) {
-		if (err)
-			*err = *why;
-		return why->status;
+	for (size_t i = 0; i < n && i < 8; i++) {
+		char shown[160];
+
+		gptq_mask(shown, sizeof(shown), names[i], strlen(names[i]));
+		gq_buf_printf(&list, "%s\n", shown);
 	}
-	status = gq_fail(err, GPTQ_E_REFUSED,
-			 "a safetensors file outside %s%s holds zero points too: is it part of the model, or left over?\n"
-			 "--strays copy leaves it as it is, --strays convert converts it with the model",
-			 s->shards.index_name ? "the index " : "the model",
-			 s->shards.index_name ? s->shards.index_name : "");
-	gq_error_file(err, name);
+	if (n > 8)
+		gq_buf_printf(&list, "... and %zu more\n", n - 8);
+	status = list.failed ? gq_fail_nomem(err)
+			     : gq_fail(err, GPTQ_E_REFUSED,
+				       "%zu safetensors file%s outside %s%s hold%s zero points too: part of the model, or left "
+				       "over?\n%s--strays copy leaves them as they are, --strays convert converts them with the "
+				       "model",
+				       n, n == 1 ? "" : "s", s->shards.index_name ? "the index " : "the model",
+				       s->shards.index_name ? s->shards.index_name : "", n == 1 ? "s" : "",
+				       list.data ? list.data : "");
+	gq_error_file(err, s->path);
+	gq_buf_free(&list);
 	return status;
 }
 
@@ -190,6 +236,7 @@ static enum gptq_status refuse_stray(const struct gq_source *s, const char *name
 static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, const char *name, struct gptq_error *err)
 {
 	struct gq_unit *u = &cv->units[cv->n_units++];
+	struct gq_survey_options so = {.read_all = true, .hooks = cv->options->hooks};
 	struct gq_source_options none = {0};
 	enum gptq_status status = gq_source_open(path, &none, &u->source, err);
 	enum gptq_verdict want = cv->from == GPTQ_ZEROS_V1 ? GPTQ_VERDICT_V1 : GPTQ_VERDICT_V2;
@@ -198,7 +245,9 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 	if (status == GPTQ_OK)
 		status = check_problems(&u->source, err);
 	if (status == GPTQ_OK)
-		status = gq_survey_run(&u->source.shards, &u->source.layers, true, cv->options->hooks, &u->survey, err);
+		status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
+	if (status == GPTQ_OK)
+		status = check_problems(&u->source, err);
 	if (status == GPTQ_OK && (!cv->from || u->survey.model.verdict != want)) {
 		status = gq_fail(err, GPTQ_E_REFUSED,
 				 "--strays convert: the verdict on this file is %s, and on the model it is %s; only a file "
@@ -210,7 +259,8 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 	return status == GPTQ_OK ? settle_unit(cv, u, cv->from, err) : status;
 }
 
-static enum gptq_status handle_stray(struct gq_conversion *cv, const char *name, struct gptq_error *err)
+/* *refused: it holds zero points, and nobody said what to do with it. */
+static enum gptq_status handle_stray(struct gq_conversion *cv, const char *name, bool *refused, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
 	bool holds = false, unreadable = false;
@@ -218,13 +268,20 @@ static enum gptq_status handle_stray(struct gq_conversion *cv, const char *name,
 	char *path = gq_path_join(s->dir, name);
 	enum gptq_status status = path ? look_at_stray(path, &holds, &why, &unreadable, err) : gq_fail_nomem(err);
 
+	*refused = false;
 	if (status != GPTQ_OK || !holds) {
 		gq_free(path);
 		return status;
 	}
+	if (unreadable && cv->options->strays != GPTQ_STRAYS_COPY) {
+		if (err)
+			*err = why;
+		gq_free(path);
+		return why.status;
+	}
 	switch (cv->options->strays) {
 	case GPTQ_STRAYS_REFUSE:
-		status = refuse_stray(s, name, unreadable ? &why : NULL, err);
+		*refused = true;
 		break;
 	case GPTQ_STRAYS_COPY:
 		status = gq_report_warn(cv->report, "stray-safetensors", err,
@@ -234,30 +291,34 @@ static enum gptq_status handle_stray(struct gq_conversion *cv, const char *name,
 					name);
 		break;
 	case GPTQ_STRAYS_CONVERT:
-		status = unreadable ? refuse_stray(s, name, &why, err) : add_stray(cv, path, name, err);
+		status = add_stray(cv, path, name, err);
 		break;
 	}
 	gq_free(path);
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------- all */
-
-/* The figures behind the verdict, in one line. */
-static enum gptq_status fill_evidence(struct gq_conversion *cv, struct gptq_error *err)
+static enum gptq_status handle_strays(struct gq_conversion *cv, struct gptq_error *err)
 {
-	const struct gq_model_verdict *m = &cv->units[0].survey.model;
-	struct gq_buf text = {0};
+	const struct gq_source *s = &cv->units[0].source;
+	const char **names = gq_calloc(s->shards.n_stray, sizeof(*names));
+	enum gptq_status status = names ? GPTQ_OK : gq_fail_nomem(err);
+	size_t n = 0;
 
-	gq_buf_printf(&text, "%s: strong evidence in %llu layers for v1, in %llu for v2", gq_rule_name(m->rule),
-		      (unsigned long long)m->strong_v1, (unsigned long long)m->strong_v2);
-	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
-		if (m->width[w].n_median)
-			gq_buf_printf(&text, "; %u bits: mean shift %.3f +- %.3f over %llu layers (v2 0, v1 1)", gq_widths[w],
-				      m->width[w].a, m->width[w].bar_a, (unsigned long long)m->width[w].n_median);
-	cv->report->evidence = text.data;
-	return text.failed ? gq_fail_nomem(err) : GPTQ_OK;
+	for (size_t i = 0; i < s->shards.n_stray && status == GPTQ_OK; i++) {
+		bool refused;
+
+		status = handle_stray(cv, s->shards.stray[i], &refused, err);
+		if (status == GPTQ_OK && refused)
+			names[n++] = s->shards.stray[i];
+	}
+	if (status == GPTQ_OK && n)
+		status = refuse_strays(s, names, n, err);
+	gq_free(names);
+	return status;
 }
+
+/* ------------------------------------------------------------------------------------------------------- all */
 
 static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error *err)
 {
@@ -300,7 +361,8 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 			w->style_source = GPTQ_STYLE_GIVEN;
 		}
 	}
-	return fill_evidence(cv, err);
+	r->evidence = gq_describe_evidence(&u->survey);
+	return r->evidence ? GPTQ_OK : gq_fail_nomem(err);
 }
 
 static enum gptq_status open_model(struct gq_conversion *cv, struct gptq_error *err)
@@ -339,12 +401,32 @@ static enum gptq_status decide(struct gq_conversion *cv, struct gptq_error *err)
 	if (status == GPTQ_OK)
 		status = check_bits(s, err);
 	if (status == GPTQ_OK)
+		status = check_config_bits(&cv->units[0].source, err);
+	if (status == GPTQ_OK)
 		status = settle_model(cv, err);
-	for (size_t i = 0; status == GPTQ_OK && i < cv->units[0].source.shards.n_stray; i++)
-		status = handle_stray(cv, cv->units[0].source.shards.stray[i], err);
+	if (status == GPTQ_OK)
+		status = handle_strays(cv, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_plan(cv, err);
 	return status == GPTQ_OK ? fill_report(cv, err) : status;
+}
+
+/* An error about a file under the temporary name is told about the place that the reader knows. */
+static void show_final_name(const struct gq_output *out, struct gptq_error *err)
+{
+	char temp[sizeof(err->file)], shown[2 * sizeof(err->file)];
+	size_t n;
+
+	if (!err || !out->temp_path)
+		return;
+	gptq_mask(temp, sizeof(temp), out->temp_path, strlen(out->temp_path));
+	n = strlen(temp);
+	if (strncmp(err->file, temp, n) != 0)
+		return;
+	gptq_mask(temp, sizeof(temp), out->final_path, strlen(out->final_path));
+	snprintf(shown, sizeof(shown), "%s%s", temp, err->file + n);
+	err->file[0] = '\0';
+	gq_error_file(err, shown);
 }
 
 static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *err)
@@ -362,6 +444,8 @@ static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *e
 		status = gq_check_cancel(cv->options->hooks, err);
 	if (status == GPTQ_OK)
 		status = gq_output_commit(&cv->output, err);
+	if (status != GPTQ_OK)
+		show_final_name(&cv->output, err);
 	gq_output_drop(&cv->output);
 	return status;
 }

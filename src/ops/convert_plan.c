@@ -76,9 +76,10 @@ static struct gptq_convert_width *width_of(struct gptq_convert_report *r, unsign
 /* Adds "LAYER: n" to a list for the refusal, the first few layers only. */
 static void list_layer(struct gq_buf *list, const struct gq_layer *l, uint64_t n, uint64_t n_before)
 {
+	char shown[GQ_LAYER_SHOWN];
+
 	if (n_before < 8)
-		gq_buf_printf(list, "\n%.*s: %llu", (int)(l->name_len < 160 ? l->name_len : 160), l->name,
-			      (unsigned long long)n);
+		gq_buf_printf(list, "\n%s: %llu", gq_layer_shown(shown, l), (unsigned long long)n);
 }
 
 static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u, size_t i,
@@ -95,10 +96,12 @@ static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u,
 	if (status != GPTQ_OK)
 		return status;
 	status = gq_zeros_figures(&qz, u->formats[i], gq_layer_style(cv, u, i), figures, err);
-	if (status == GPTQ_OK && !r->first_layer) {
+	if (status == GPTQ_OK && (!r->first_layer || (r->n_layers_changed == 0 && gq_layer_changes(cv, u, i)))) {
 		unsigned bytes = l->pack.word_bits / 8;
+		char shown[GQ_LAYER_SHOWN];
 
-		r->first_layer = gq_strndup(l->name, l->name_len);
+		gq_free(r->first_layer);
+		r->first_layer = gq_strdup(gq_layer_shown(shown, l));
 		r->word_bits = l->pack.word_bits;
 		r->first_word_before = gq_load_le(words, bytes);
 		/* A row at a time is what shifting works on; the first row is enough to show the first word. */
@@ -197,6 +200,8 @@ static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, s
 		cv->record = gptq_style_name(style ? style : GPTQ_STYLE_LANE);
 	if (!cv->record)
 		return GPTQ_OK;
+	if (!s->main || s->file) /* no config is written: see warn_readers */
+		return GPTQ_OK;
 	cv->report->record = gq_strdup(cv->record);
 	return cv->report->record ? GPTQ_OK : gq_fail_nomem(err);
 }
@@ -231,7 +236,12 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 					"a lone file: no config was written, so the config beside OUT must say "
 					"checkpoint_format \"%s\"",
 					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
-	if (status == GPTQ_OK && s->file && cv->record && cv->record[0])
+	else if (status == GPTQ_OK && !s->main)
+		status = gq_report_warn(cv->report, "no-config-written", err,
+					"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
+					"take it for gptq",
+					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(cv->report, "style-not-recorded", err,
 					"nothing records that z = 0 was written in the style %s: pass --v1-style %s on the "
 					"way back",
@@ -392,6 +402,23 @@ static bool is_other_weights(const char *name)
 	return false;
 }
 
+/* What opening found that does not stop a conversion. */
+static enum gptq_status pass_on_warnings(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gq_problems *p = &cv->units[0].source.problems;
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t i = 0; i < p->n && status == GPTQ_OK; i++) {
+		char text[1024];
+
+		if (gq_code_severity(p->items[i].code) != GQ_SEVERITY_WARNING)
+			continue;
+		gptq_error_format(&p->items[i].error, text, sizeof(text));
+		status = gq_report_warn(cv->report, gq_code_text(p->items[i].code), err, "%s", text);
+	}
+	return status;
+}
+
 static enum gptq_status plan_others(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
@@ -439,6 +466,8 @@ enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *er
 		status = make_texts(cv, err);
 	if (status == GPTQ_OK)
 		status = report_metadata(cv, err);
+	if (status == GPTQ_OK)
+		status = pass_on_warnings(cv, err);
 	if (status == GPTQ_OK)
 		status = warn_readers(cv, any_zero, asymmetric, err);
 	if (status == GPTQ_OK)

@@ -39,7 +39,7 @@ enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	gq_mask(masked, sizeof(masked), text, strlen(text), true);
+	gq_mask(masked, sizeof(masked), text, strlen(text), false);
 	w->code = code;
 	w->text = gq_strdup(masked);
 	return w->text ? GPTQ_OK : gq_fail_nomem(err);

@@ -110,6 +110,20 @@ static void evaluate_legacy(struct gq_stats *st, const struct row *row)
 	}
 }
 
+/*
+ * Do the codes of a group heap up at one end, as they do where the zero point is that end and weights near zero are
+ * the commonest? Weights far from zero make a bell between the ends instead, on the other side of the middle: a column
+ * of mean -3 deviations has z = M and m = 0.43 M. A bell's deviation is at most half its distance from the nearer end
+ * (that end is its extreme member), that of a half-normal heap three quarters of it.
+ */
+static bool is_heap(const struct gq_stats *st, const struct row *row, size_t n, double m)
+{
+	double near = 2 * m < st->max ? m : st->max - m;
+	double squares = (double)row->sums[n / GQ_CELL_COLUMNS].squares[n % GQ_CELL_COLUMNS];
+
+	return squares * row->inverse - m * m > 0.65 * 0.65 * near * near;
+}
+
 /* One word whose lowest M is lane `low`; it ends before lane `end`. */
 static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low, size_t end)
 {
@@ -119,6 +133,7 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 	size_t n_full = 0;
 
 	out->n_first++;
+	out->first_heaps += is_heap(st, row, low, m);
 	out->first_to_max += (max - m) * (max - m);
 	out->first_to_zero += m * m;
 	for (size_t n = low; n < end; n++) {
@@ -134,6 +149,10 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 		sum += m / max;
 		if (row->lanes[n - 1] != st->max || m >= 0.45 * max)
 			continue;
+		if (!is_heap(st, row, n, m)) {
+			out->above_bell += row->lanes[n] + 1U >= st->max;
+			continue;
+		}
 		out->above_word += row->lanes[n] == st->max - 1;
 		out->above_lane += row->lanes[n] == st->max;
 	}

@@ -123,10 +123,13 @@ static enum gptq_verdict by_groups(const struct gq_code_stats *s)
 	return sided(s->groups_v1 >= 4, s->groups_v2 >= 4);
 }
 
-/* The lowest M of a word is z = 0 in v1 and z = M in v2; the codes say near which end they lie. */
+/*
+ * The lowest M of a word is z = 0 in v1 and z = M in v2; the codes say near which end they lie. Columns with a mean of
+ * several deviations lie near the other end: with too many of those, nothing is said.
+ */
 static enum gptq_verdict by_lowest_max(const struct gq_code_stats *s)
 {
-	if (s->n_first < 4)
+	if (s->n_first < 4 || 2 * s->first_heaps < s->n_first)
 		return GPTQ_VERDICT_UNDETERMINED;
 	return sided(s->first_to_max > 3 * s->first_to_zero, s->first_to_zero > 3 * s->first_to_max);
 }

@@ -43,6 +43,7 @@ static void add_codes(const struct gq_code_stats *s, struct gq_style_verdict *ou
 {
 	out->above_word += s->above_word;
 	out->above_lane += s->above_lane;
+	out->above_bell += s->above_bell;
 	pool->n_smear += s->n_smear;
 	pool->smear_sum += s->smear_sum;
 	pool->borrow_units += s->borrow_units;
@@ -108,17 +109,20 @@ static void finish_figures(struct gq_style_verdict *out, const struct pool *pool
 }
 
 /*
- * M - 1 above an M, in a column whose codes are low, is a z = 0 that the word borrowed from. One is enough, unless so
- * many M stand there instead that `word` cannot explain them.
+ * M - 1 above an M, in a column whose codes heap up at 0, is a z = 0 that the word borrowed from. One in a thousand may
+ * be a z = M instead, of a column whose weights are all far below zero; where such columns abound, nothing is said. M
+ * there is a z = 0 in `lane`, and in `word` a z = 1.
  */
 static enum gptq_v1_style by_lane_above(const struct gq_style_verdict *s, const struct pool *pool)
 {
 	double zero = ((double)s->n_zero + 1) / ((double)s->n_zero + (double)s->n_one + 2);
 
+	if (2 * s->above_bell > s->above_word + s->above_lane)
+		return GPTQ_STYLE_NONE;
 	if (s->above_word > 0) {
-		double evidence = (double)s->above_word * log(zero / 1e-5) + log(s->lane_chance);
+		double evidence = (double)s->above_word * log(zero / 1e-3) + log(s->lane_chance);
 
-		return evidence > log(1e3) ? GPTQ_STYLE_WORD : GPTQ_STYLE_NONE;
+		return s->above_word >= 3 && evidence > log(1e6) ? GPTQ_STYLE_WORD : GPTQ_STYLE_NONE;
 	}
 	return s->lane_chance < 1e-6 && pool->n_open > 0 ? GPTQ_STYLE_LANE : GPTQ_STYLE_NONE;
 }
@@ -150,7 +154,7 @@ static enum gptq_v1_style judge_width(const struct gq_style_verdict *s, const st
 		return pool->n_open > 0 ? GPTQ_STYLE_LANE : GPTQ_STYLE_NONE;
 	if (bits != 2) {
 		style = by_lane_above(s, pool);
-		if (style != GPTQ_STYLE_NONE || s->above_word > 0)
+		if (style != GPTQ_STYLE_NONE)
 			return style;
 	}
 	return by_borrow(s);
