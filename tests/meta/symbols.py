@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what the shared library exports with what the public header declares, and looks for comments there.
 
-usage: symbols.py LIBRARY HEADER
+usage: symbols.py LIBRARY HEADER...
 """
 import re
 import subprocess
@@ -25,9 +25,11 @@ def exported(library):
 
 
 def main():
-    library, header = sys.argv[1:]
-    with open(header, encoding="utf-8") as f:
-        text = f.read()
+    library, headers = sys.argv[1], sys.argv[2:]
+    text = ""
+    for header in headers:
+        with open(header, encoding="utf-8") as f:
+            text += f.read()
     functions = declared(text)
     names = {name for name, _ in functions}
     # a library built with AddressSanitizer may carry symbols of the instrumentation
