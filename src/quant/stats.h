@@ -74,7 +74,8 @@ struct gq_code_stats {
 	double borrow_units;              /* variance of the sum borrow.wx, in units of borrow_base's variance */
 	struct gq_moments borrow_base;    /* n, sumsq: those other groups about their column's mean */
 	uint64_t n_smear;                 /* lanes in question in words that look smeared ... */
-	double smear_sum;                 /* ... and the sum of their m / M */
+	uint64_t smear_heaps;             /* ... of these, those whose codes heap up at 0: z is 0 indeed ... */
+	double smear_sum;                 /* ... and the sum of m / M over the others */
 };
 
 /* One layer as it lies in memory or in a file; everything is borrowed until gq_stats_free(). */

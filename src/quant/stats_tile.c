@@ -130,7 +130,7 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 	struct gq_code_stats *out = &st->out;
 	double max = st->max, m = mean_code(row, low), sum = 0;
 	const uint8_t *word_z = st->layer.qzeros.pack.bits == 3 ? st->z[0] : st->z[1];
-	size_t n_full = 0;
+	size_t n_full = 0, n_heaps = 0;
 
 	out->n_first++;
 	out->first_heaps += is_heap(st, row, low, m);
@@ -146,7 +146,10 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 		if (n == low)
 			continue;
 		n_full += (row->lanes[n] & mask) == mask;
-		sum += m / max;
+		if (2 * m < max && is_heap(st, row, n, m))
+			n_heaps++;
+		else
+			sum += m / max;
 		if (row->lanes[n - 1] != st->max || m >= 0.45 * max)
 			continue;
 		if (!is_heap(st, row, n, m)) {
@@ -159,6 +162,7 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 	if (end - low > 2 && n_full == end - low - 1) {
 		out->n_smear += n_full;
 		out->smear_sum += sum;
+		out->smear_heaps += n_heaps;
 	}
 }
 

@@ -21,7 +21,7 @@ struct pool {
 	double borrow_units;
 	struct gq_moments base;
 	uint64_t n_open; /* words with lanes above their lowest M that are not all M: no smear */
-	uint64_t n_smear;
+	uint64_t n_smear, smear_heaps;
 	double smear_sum;
 	uint64_t n_unsettled; /* 3 bits: layers that were read and are neither plain nor legacy for sure */
 };
@@ -46,6 +46,7 @@ static void add_codes(const struct gq_code_stats *s, struct gq_style_verdict *ou
 	out->above_bell += s->above_bell;
 	pool->n_smear += s->n_smear;
 	pool->smear_sum += s->smear_sum;
+	pool->smear_heaps += s->smear_heaps;
 	pool->borrow_units += s->borrow_units;
 	pool->base.n += s->borrow_base.n;
 	pool->base.sumsq += s->borrow_base.sumsq;
@@ -104,7 +105,9 @@ static void finish_figures(struct gq_style_verdict *out, const struct pool *pool
 	double one = ((double)out->n_one + 1) / ((double)out->n_zero + (double)out->n_one + 2);
 
 	out->lane_chance = pow(one, (double)out->above_lane);
-	out->smear_mean = pool->n_smear > 0 ? pool->smear_sum / (double)pool->n_smear : (double)NAN;
+	out->smear_lanes = pool->n_smear - pool->smear_heaps;
+	out->smear_heaps = pool->smear_heaps;
+	out->smear_mean = out->smear_lanes > 0 ? pool->smear_sum / (double)out->smear_lanes : (double)NAN;
 	judge_borrow(out, pool);
 }
 
@@ -161,21 +164,26 @@ static enum gptq_v1_style judge_width(const struct gq_style_verdict *s, const st
 	return by_borrow(s);
 }
 
-/* Ten tall words or more, all of them full, with ordinary codes in the lanes in question. */
+/*
+ * Ten tall words or more, all of them full, with ordinary codes in enough of the lanes in question. One-sided columns
+ * side by side look full, too, but their zero points are 0 in truth and their codes heap up at 0.
+ */
 static bool looks_smeared(const struct gq_style_verdict *style, const struct pool *pool)
 {
-	uint64_t tall = 0, open = 0, n = 0, above_word = 0;
-	double sum = 0;
+	uint64_t tall = 0, open = 0, lanes = 0, heaps = 0, above_word = 0;
+	double mean = 0;
 
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
 		tall += style[w].tall_words;
 		open += pool[w].n_open;
 		above_word += style[w].above_word;
-		n += pool[w].n_smear;
-		sum += pool[w].smear_sum;
+		lanes += style[w].smear_lanes;
+		heaps += style[w].smear_heaps;
+		mean += pool[w].smear_sum;
 	}
-	return tall >= 10 && open == 0 && above_word == 0 && n > 0 && sum >= 0.35 * (double)n &&
-	       sum <= 0.65 * (double)n;
+	mean /= (double)lanes;
+	return tall >= 10 && open == 0 && above_word == 0 && lanes >= 8 && 3 * lanes >= heaps && mean >= 0.43 &&
+	       mean <= 0.65;
 }
 
 /* Does the name `style` also say how a width of style `other` was stored? */
