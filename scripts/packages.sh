@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2034
 # Sourced by the other scripts: installs Debian packages that are missing, and only those.
 # usage: need_packages NAME...
 

@@ -90,6 +90,9 @@ struct gptq_convert_report {
 	size_t n_labels;
 	struct gptq_convert_warning *warnings;
 	size_t n_warnings;
+	struct gptq_reader *readers_in;    /* who reads IN right, and who OUT; NULL in a lone file's report */
+	struct gptq_reader *readers_out;
+	size_t n_readers;
 	char **not_copied;                 /* relative paths */
 	size_t n_not_copied;
 	uint64_t n_files, n_shards, n_bytes; /* files written, safetensors files among them, bytes in all */

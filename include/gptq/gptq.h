@@ -185,6 +185,20 @@ GPTQ_API enum gptq_status gptq_zeros_shift(void *qzeros, size_t rows, size_t row
 					   unsigned word_bits, enum gptq_zeros_format from, enum gptq_zeros_format to,
 					   enum gptq_v1_style style, struct gptq_error *err);
 
+/* ----------------------------------------------------------------------------------------------- readers */
+
+/* What a known loader makes of the checkpoint. Static strings. */
+enum gptq_reader_answer { GPTQ_READER_RIGHT = 0, GPTQ_READER_REFUSES, GPTQ_READER_WRONG, GPTQ_READER_UNKNOWN };
+/* "reads right", "refuses", "silently wrong", "not known". Never NULL. */
+GPTQ_API const char *gptq_reader_answer_name(enum gptq_reader_answer answer);
+
+struct gptq_reader {
+	const char *loader;
+	const char *read_at; /* the version or commit that the statement is about */
+	enum gptq_reader_answer answer;
+	const char *reason;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,18 +27,6 @@ struct gptq_finding {
 	char *text;       /* what it is and what to do, in plain words */
 };
 
-/* What a known loader makes of the checkpoint. Static strings. */
-enum gptq_reader_answer { GPTQ_READER_RIGHT = 0, GPTQ_READER_REFUSES, GPTQ_READER_WRONG, GPTQ_READER_UNKNOWN };
-/* "reads right", "refuses", "silently wrong", "not known". Never NULL. */
-GPTQ_API const char *gptq_reader_answer_name(enum gptq_reader_answer answer);
-
-struct gptq_reader {
-	const char *loader;
-	const char *read_at; /* the version or commit that the statement is about */
-	enum gptq_reader_answer answer;
-	const char *reason;
-};
-
 /* true, false or not known. */
 enum gptq_tristate { GPTQ_UNKNOWN = -1, GPTQ_NO = 0, GPTQ_YES = 1 };
 

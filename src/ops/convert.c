@@ -2,6 +2,7 @@
 /* gptq_convert: opens, settles, plans, writes, checks, renames. */
 #include "base/mem.h"
 #include "ops/convert_internal.h"
+#include "ops/readers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -320,6 +321,36 @@ static enum gptq_status handle_strays(struct gq_conversion *cv, struct gptq_erro
 
 /* ------------------------------------------------------------------------------------------------------- all */
 
+/* Who reads IN right, and who will read OUT: a change of format is a change of readers. */
+static enum gptq_status fill_readers(struct gq_conversion *cv, struct gptq_error *err)
+{
+	struct gq_unit *u = &cv->units[0];
+	struct gptq_convert_report *r = cv->report;
+	struct gq_style_choice styles[GQ_N_WIDTHS];
+	struct gq_readers_after after = {.to = cv->to, .style = GPTQ_STYLE_CLEAN};
+	enum gptq_verdict now = cv->from == GPTQ_ZEROS_V1   ? GPTQ_VERDICT_V1
+				: cv->from == GPTQ_ZEROS_V2 ? GPTQ_VERDICT_V2
+							    : GPTQ_VERDICT_MIXED;
+	enum gptq_status status = gq_best_styles(&u->source, &u->survey, u->formats, styles, err);
+
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
+		if (u->styles[w].style)
+			styles[w] = u->styles[w];
+		if (cv->to == GPTQ_ZEROS_V1 && r->n_layers_changed == 0 && styles[w].style)
+			after.style = styles[w].style;
+	}
+	for (unsigned i = 0; i < r->n_widths; i++)
+		if (cv->to == GPTQ_ZEROS_V1 && r->n_layers_changed && r->widths[i].n_zeros_at_0)
+			after.style = cv->write_style ? cv->write_style : GPTQ_STYLE_LANE;
+	if (status == GPTQ_OK)
+		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, NULL, &r->readers_in,
+				       &r->n_readers, err);
+	if (status == GPTQ_OK)
+		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, &after, &r->readers_out,
+				       &r->n_readers, err);
+	return status;
+}
+
 static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_unit *u = &cv->units[0];
@@ -362,7 +393,9 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 		}
 	}
 	r->evidence = gq_describe_evidence(&u->survey);
-	return r->evidence ? GPTQ_OK : gq_fail_nomem(err);
+	if (!r->evidence)
+		return gq_fail_nomem(err);
+	return u->source.file ? GPTQ_OK : fill_readers(cv, err);
 }
 
 static enum gptq_status open_model(struct gq_conversion *cv, struct gptq_error *err)

@@ -419,6 +419,34 @@ static enum gptq_status pass_on_warnings(struct gq_conversion *cv, struct gptq_e
 	return status;
 }
 
+/* Layers whose own strong evidence is against the rest of the model: too few to call it mixed, enough to be looked at. */
+static enum gptq_status warn_odd_layers(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gq_unit *u = &cv->units[0];
+	struct gq_buf names = {0};
+	enum gptq_status status = GPTQ_OK;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < u->source.layers.n && cv->from; i++) {
+		char shown[GQ_LAYER_SHOWN];
+
+		if (u->survey.odd[i] && n++ < 3)
+			gq_buf_printf(&names, "%s%s", n > 1 ? ", " : "", gq_layer_shown(shown, &u->source.layers.items[i]));
+	}
+	if (n > 3)
+		gq_buf_printf(&names, " and %llu more", (unsigned long long)(n - 3));
+	if (names.failed)
+		status = gq_fail_nomem(err);
+	else if (n)
+		status = gq_report_warn(cv->report, "layer-odd", err,
+					"the tensors of %s say v%c, against the rest of the model; taken for %s as the rest: "
+					"look at what made %s",
+					names.data, u->survey.model.verdict == GPTQ_VERDICT_V1 ? '2' : '1',
+					gptq_zeros_format_name(cv->from), n == 1 ? "it" : "them");
+	gq_buf_free(&names);
+	return status;
+}
+
 static enum gptq_status plan_others(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
@@ -468,6 +496,8 @@ enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *er
 		status = report_metadata(cv, err);
 	if (status == GPTQ_OK)
 		status = pass_on_warnings(cv, err);
+	if (status == GPTQ_OK)
+		status = warn_odd_layers(cv, err);
 	if (status == GPTQ_OK)
 		status = warn_readers(cv, any_zero, asymmetric, err);
 	if (status == GPTQ_OK)

@@ -89,6 +89,8 @@ void gptq_convert_report_free(struct gptq_convert_report *r)
 	for (size_t i = 0; i < r->n_not_copied; i++)
 		gq_free(r->not_copied[i]);
 	gq_free(r->labels);
+	gq_free(r->readers_in);
+	gq_free(r->readers_out);
 	gq_free(r->warnings);
 	gq_free(r->not_copied);
 	gq_free(r->evidence);

@@ -180,7 +180,6 @@ static enum gptq_status find_producer(struct gq_source *s, struct gptq_error *er
 	return GPTQ_OK;
 }
 
-/* A contradiction among records is a refusal of convert's, but only where a style is needed: kept as a problem. */
 static enum gptq_status read_labels(struct gq_source *s, struct gptq_error *err)
 {
 	enum gptq_status status = read_metadata(s, err);

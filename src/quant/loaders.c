@@ -109,21 +109,21 @@ static enum sees sees_qllm(const struct gq_loader_config *config)
 static const struct loader {
 	const char *name, *note, *read_at;
 	enum gq_loader_file files[GQ_N_LOADER_FILES + 1]; /* the first that is there counts */
-	bool order_open; /* it is not known which one counts */
-	bool merges;     /* keys that one lacks are taken from the next */
+	bool order_open;                                  /* it is not known which one counts */
+	bool merges;                                      /* keys that one lacks are taken from the next */
 	sees_fn sees;
 } loaders[GQ_N_LOADERS] = {
 	[GQ_LOADER_VLLM] = {"vLLM gptq", "vLLM's plain GPTQ kernel: chosen for what Marlin cannot run, or by option",
 			    "after pull request 26092 of October 2025", CONFIG_FIRST_VLLM, false, false, sees_vllm},
 	[GQ_LOADER_VLLM_MARLIN] = {"vLLM gptq_marlin", "vLLM's Marlin kernel: chosen by itself where it can run",
 				   "00161ce01fe6, 2026", CONFIG_FIRST_VLLM, false, false, sees_vllm_marlin},
-	[GQ_LOADER_VLLM_OLD] = {"vLLM gptq, older", "the plain GPTQ kernel of vLLM before it knew gptq_v2",
+	[GQ_LOADER_VLLM_OLD] = {"vLLM gptq (older)", "the plain GPTQ kernel of vLLM before it knew gptq_v2",
 				"e5dd90be38fa, 2024", CONFIG_FIRST, true, false, sees_always_v1},
 	[GQ_LOADER_SGLANG] = {"SGLang gptq", "SGLang's plain GPTQ kernel", "0cdfa2f8363e", CONFIG_FIRST, true, false,
 			      sees_exact},
 	[GQ_LOADER_SGLANG_MARLIN] = {"SGLang gptq_marlin", "SGLang's Marlin kernel", "0cdfa2f8363e", CONFIG_FIRST, true,
 				     false, sees_always_v1},
-	[GQ_LOADER_SGLANG_OLD] = {"SGLang gptq, older", "the plain GPTQ kernel of SGLang before it knew gptq_v2",
+	[GQ_LOADER_SGLANG_OLD] = {"SGLang gptq (older)", "the plain GPTQ kernel of SGLang before it knew gptq_v2",
 				  "006d09616c51", CONFIG_FIRST, true, false, sees_always_v1},
 	[GQ_LOADER_EXLLAMAV2] = {"ExLlamaV2", "ExLlamaV2's own loader, by the names of tensors",
 				 "da07facd10b5, 2025-12-09", CONFIG_ONLY, false, false, sees_exact},
@@ -134,9 +134,8 @@ static const struct loader {
 				 FILES(GQ_FILE_QUANTIZE, GQ_FILE_QUANT, GQ_FILE_CONFIG), false, false,
 				 sees_format_first},
 	[GQ_LOADER_AUTOGPTQ] = {"AutoGPTQ", "AutoGPTQ 0.7, alone or below an older transformers",
-				"9f7d37072917, 2025-04-11",
-				FILES(GQ_FILE_QUANTIZE, GQ_FILE_QUANT, GQ_FILE_CONFIG), true, false,
-				sees_checkpoint_format_only},
+				"9f7d37072917, 2025-04-11", FILES(GQ_FILE_QUANTIZE, GQ_FILE_QUANT, GQ_FILE_CONFIG),
+				true, false, sees_checkpoint_format_only},
 	[GQ_LOADER_TGI] = {"TGI", "text-generation-inference's ExLlama and Triton kernels", "0229c71b21e4",
 			   FILES(GQ_FILE_CONFIG, GQ_FILE_QUANTIZE, GQ_FILE_QUANT), false, true, sees_always_v1},
 	[GQ_LOADER_TGI_MARLIN] = {"TGI marlin", "text-generation-inference's Marlin kernel", "1629d0bb6d04",
@@ -218,8 +217,8 @@ static uint64_t label_conds(const struct gq_loader_config *c, enum sees sees)
 	       SET(MARLIN_KEYS_MISSING, !keys || !c->quant_method || !c->sym.present) |
 	       SET(MARLIN_LABEL, c->marlin || same(c->checkpoint_format, "marlin")) |
 	       SET(MARLIN_KEY, c->has_marlin_key) | SET(SYM, c->sym.present && c->sym.value) |
-	       SET(SYM_FALSE, c->sym.present && !c->sym.value) | SET(DESC_ACT, c->desc_act.present && c->desc_act.value) |
-	       SET(DESC_ACT_ABSENT, !c->desc_act.present) |
+	       SET(SYM_FALSE, c->sym.present && !c->sym.value) |
+	       SET(DESC_ACT, c->desc_act.present && c->desc_act.value) | SET(DESC_ACT_ABSENT, !c->desc_act.present) |
 	       SET(STATIC_GROUPS, c->static_groups.present && c->static_groups.value) |
 	       SET(LM_HEAD_FLAG, c->lm_head.present && c->lm_head.value) | SET(DYNAMIC, c->dynamic) |
 	       SET(EXTRA_CONFIG, c->extra_config) | SET(ROTATED, c->rotation);

@@ -57,36 +57,36 @@ struct gq_loader_facts {
 	struct gq_loader_config config[GQ_N_LOADER_FILES];
 
 	/* Zero points */
-	const char *foreign;      /* name of the format ("Marlin", "AWQ") of a checkpoint that is no GPTQ; else NULL */
-	enum gptq_verdict zeros;  /* V1, V2 or MIXED; anything else: not known */
+	const char *foreign;     /* name of the format ("Marlin", "AWQ") of a checkpoint that is no GPTQ; else NULL */
+	enum gptq_verdict zeros; /* V1, V2 or MIXED; anything else: not known */
 	struct gq_loader_width width[GQ_N_WIDTHS];
-	bool midpoint;            /* every zero point is 2^(bits-1) */
-	bool damaged;             /* some were lost by a smearing writer; stays true after a conversion */
+	bool midpoint; /* every zero point is 2^(bits-1) */
+	bool damaged;  /* some were lost by a smearing writer; stays true after a conversion */
 
 	/* Layers; gq_loader_facts_add() fills all but unequal_groups */
 	uint64_t n_layers;
 	unsigned min_word_bits, max_word_bits;
-	int64_t group_size;       /* the layers' own, -1 for one group; 0 where they differ or only g_idx can tell */
+	int64_t group_size; /* the layers' own, -1 for one group; 0 where they differ or only g_idx can tell */
 	bool group_sizes_differ;
-	bool one_group;           /* every layer has one group */
+	bool one_group; /* every layer has one group */
 	uint64_t max_in_features;
-	bool ragged;              /* some layer's last group is short */
-	bool unequal_groups;      /* by g_idx, groups of one layer differ in size */
+	bool ragged;         /* some layer's last group is short */
+	bool unequal_groups; /* by g_idx, groups of one layer differ in size */
 	/* Of layers with several groups, some group size is no power of two, ... */
 	bool odd_group_size;
-	bool bad_marlin_group;    /* ... none of 32, 64, 128 ... */
-	bool unlisted_group;      /* ... none of 16, 32, 64, ..., 1024 */
-	bool bad_gemm_shape;      /* some N is no multiple of 32 / bits (3 bits: 32) */
-	bool bad_marlin_shape;    /* some K is no multiple of 128, or some N none of 64 */
-	bool bad_tgi_shape;       /* some layer is neither that nor K of 64 and N of 128 */
-	bool bad_shape_32;        /* some K or N is no multiple of 32 */
+	bool bad_marlin_group;                     /* ... none of 32, 64, 128 ... */
+	bool unlisted_group;                       /* ... none of 16, 32, 64, ..., 1024 */
+	bool bad_gemm_shape;                       /* some N is no multiple of 32 / bits (3 bits: 32) */
+	bool bad_marlin_shape;                     /* some K is no multiple of 128, or some N none of 64 */
+	bool bad_tgi_shape;                        /* some layer is neither that nor K of 64 and N of 128 */
+	bool bad_shape_32;                         /* some K or N is no multiple of 32 */
 	bool g_idx_missing, g_idx_zero, act_order; /* of some layer */
 	bool scales_bf16, scales_f32;              /* likewise */
-	bool lm_head;             /* lm_head is quantised */
-	bool experts;             /* some expert's layer is quantised */
+	bool lm_head;                              /* lm_head is quantised */
+	bool experts;                              /* some expert's layer is quantised */
 
 	/* The rest */
-	bool gate_open;           /* meta.quantizer of the config names gptqmodel >= 0.9.0 */
+	bool gate_open; /* meta.quantizer of the config names gptqmodel >= 0.9.0 */
 	enum gq_loader_names names;
 };
 
@@ -102,6 +102,7 @@ void gq_loader_facts_add(struct gq_loader_facts *facts, const struct gq_layer *l
 /*
  * Turns the facts of a conversion's input into those of its output: labels as a conversion writes them, zero points
  * in the format `to`; for v1, z = 0 in `style` (CLEAN if no zero point is 0; NONE: the styles stay as they are).
+ * What was smeared stays damaged.
  */
 void gq_loader_facts_converted(struct gq_loader_facts *facts, enum gptq_zeros_format to, enum gptq_v1_style style);
 
@@ -109,8 +110,8 @@ void gq_loader_facts_converted(struct gq_loader_facts *facts, enum gptq_zeros_fo
 
 enum gq_answer {
 	GQ_READS_RIGHT,
-	GQ_REFUSES,         /* stops with an error, or passes the checkpoint on to another loader of this table */
-	GQ_SILENTLY_WRONG,  /* loads, and computes with other weights */
+	GQ_REFUSES,        /* stops with an error, or passes the checkpoint on to another loader of this table */
+	GQ_SILENTLY_WRONG, /* loads, and computes with other weights */
 	GQ_READER_UNKNOWN,
 };
 
@@ -121,7 +122,8 @@ struct gq_loader_result {
 	const char *loader;  /* "vLLM gptq" */
 	const char *read_at; /* version, or commit and date, of what was read to fill the table */
 	enum gq_answer answer;
-	const char *reason;  /* one sentence without full stop, at most 100 characters; "" where there is nothing to say */
+	/* One sentence without full stop, at most 100 characters; "" where there is nothing to say */
+	const char *reason;
 };
 
 size_t gq_loaders_count(void);

@@ -59,8 +59,8 @@ bool gq_loader_config_is_auto_round(const struct gq_loader_config *config)
 {
 	const struct gq_foreign_format *format;
 
-	return config->quant_method && gq_word_method(config->quant_method, strlen(config->quant_method), &format) ==
-					       GQ_METHOD_AUTO_ROUND;
+	return config->quant_method &&
+	       gq_word_method(config->quant_method, strlen(config->quant_method), &format) == GQ_METHOD_AUTO_ROUND;
 }
 
 static bool contains(const char *s, size_t n, const char *word)
@@ -149,10 +149,14 @@ void gq_loader_facts_converted(struct gq_loader_facts *facts, enum gptq_zeros_fo
 		if (config->format)
 			config->format = word;
 	}
+	for (size_t i = 0; i < GQ_N_WIDTHS; i++)
+		facts->damaged |= facts->zeros != GPTQ_VERDICT_V2 && facts->width[i].n_layers &&
+				  facts->width[i].style == GPTQ_STYLE_SMEARED;
 	facts->zeros = v2 ? GPTQ_VERDICT_V2 : GPTQ_VERDICT_V1;
 	for (size_t i = 0; i < GQ_N_WIDTHS; i++) {
 		struct gq_pack pack = {gq_widths[i], 32};
-		bool shifts = style == GPTQ_STYLE_LANE || style == GPTQ_STYLE_WORD || style == GPTQ_STYLE_GPTQMODEL_3BIT;
+		bool shifts =
+			style == GPTQ_STYLE_LANE || style == GPTQ_STYLE_WORD || style == GPTQ_STYLE_GPTQMODEL_3BIT;
 
 		if (v2 || style)
 			facts->width[i].style = v2 ? GPTQ_STYLE_NONE : shifts ? gq_style_at(pack, style) : style;

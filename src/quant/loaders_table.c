@@ -89,8 +89,7 @@
 /* Marlin in vLLM and SGLang. */
 #define MARLIN_SIZES(l)                                                                                                \
 	ROW(l, C(GROUP_NOT_MARLIN), 0, REFUSES, "takes group sizes 32, 64, 128 and -1 only")                           \
-	ROW(l, C(BAD_MARLIN_SHAPE), 0, REFUSES, "takes K in multiples of 128 and N in multiples of 64 only")           \
-	ROW(l, C(RAGGED), 0, REFUSES, "some K is no multiple of the group size")
+	ROW(l, C(BAD_MARLIN_SHAPE), 0, REFUSES, "takes K in multiples of 128 and N in multiples of 64 only")
 #define MARLIN_ORDER(l)                                                                                                \
 	FLAG_IS_ORDER(l)                                                                                               \
 	ROW(l, C(ACT_ORDER) | C(UNEQUAL_GROUPS), 0, UNKNOWN, "act-order with groups of several sizes: not known")      \

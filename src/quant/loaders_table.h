@@ -62,7 +62,7 @@ enum gq_loader_id {
 	X(MIXED)                                                                                                       \
 	X(FORMAT_OPEN)                                                                                                 \
 	X(DAMAGED)                                                                                                     \
-	X(Z0)         /* some zero point is 0 */                                                                       \
+	X(Z0)     /* some zero point is 0 */                                                                           \
 	X(CARRY)      /* style lane where word would differ: adding 1 to words is wrong */                             \
 	X(BORROW)     /* style word where lane would differ: adding 1 to lanes is wrong */                             \
 	X(LEGACY_3BIT)                                                                                                 \

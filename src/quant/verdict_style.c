@@ -127,11 +127,12 @@ static enum gptq_v1_style by_lane_above(const struct gq_style_verdict *s, const 
 	return s->lane_chance < 1e-6 && pool->n_open > 0 ? GPTQ_STYLE_LANE : GPTQ_STYLE_NONE;
 }
 
+/* Near 0 lane, near 1 word; far from both it is something else that moved these columns. */
 static enum gptq_v1_style by_borrow(const struct gq_style_verdict *s)
 {
 	double bar = 4 * s->t_se > 0.25 ? 4 * s->t_se : 0.25;
 
-	if (!(fabs(s->t - 0.5) > bar))
+	if (!(fabs(s->t - 0.5) > bar) || fabs(s->t - 0.5) > 1 || s->t_count < 3)
 		return GPTQ_STYLE_NONE;
 	return s->t < 0.5 ? GPTQ_STYLE_LANE : GPTQ_STYLE_WORD;
 }

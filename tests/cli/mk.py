@@ -12,6 +12,7 @@ usage: mk.py model DIR [KEY=VALUE...]     a model folder
 Keys: fmt=v1|v2  bits=4  word=32  layers=2  k=128  n=64  group=32  z=mid|asym|zero|noise|open  style=lane|word|3bit|smeared
       shards=1  index=1|0  g_idx=1|0  label=WORD|none  config=both|quantize|model|none  producer=NAME:VERSION
       sym=true|false  prefix=model.layers.  half=1 (every second layer in the other format)
+      odd=I (layer I in the other format)
 z: mid     the midpoint everywhere
    asym    what a min-max quantiser finds; never 0
    zero    likewise, with one-sided columns, so that some are 0
@@ -106,7 +107,7 @@ def layer(o, index):
     num = Numbers(index + 1 + 100 * bits + int(o["seed"]))
     groups = -(-k // group)
     fmt = o["fmt"]
-    if o["half"] and index % 2:
+    if (o["half"] and index % 2) or index == o["odd"]:
         fmt = "v1" if fmt == "v2" else "v2"
     codes = [[0] * n for _ in range(k)]
     zeros = [[0] * n for _ in range(groups)]
@@ -161,7 +162,7 @@ def read_file(path):
 
 def options(args):
     o = dict(fmt="v1", bits=4, word=32, layers=2, k=128, n=64, group=32, z="mid", style="word", shards=1, index=1,
-             g_idx=1, label="auto", config="both", producer="", sym="auto", prefix="model.layers.", half=0, seed=0)
+             g_idx=1, label="auto", config="both", producer="", sym="auto", prefix="model.layers.", half=0, odd=-1, seed=0)
     for a in args:
         key, value = a.split("=", 1)
         if key not in o:

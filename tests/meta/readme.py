@@ -4,7 +4,7 @@
 
 usage: readme.py SOURCE_ROOT BIN_DIR
 
-Paths in code spans and links exist; options of the commands are in their --help; README.md's report is what the
+Paths in code spans and links exist; sh can read the shell examples; options of the commands are in their --help; README.md's report is what the
 command prints for the same arguments; its table of exit codes has the codes of --help.
 """
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT, BIN = sys.argv[1:]
+ROOT, BIN = map(os.path.abspath, sys.argv[1:])
 FAILURES = []
 PASSED = 0
 
@@ -52,14 +52,18 @@ def check_paths(name, text):
 
 
 def check_options(name, text):
-    for line in text.splitlines():
-        m = re.search(r"\b(gptq-(?:convert|inspect|verify))\b(.*)", line)
-        if not m:
-            continue
-        if os.path.exists(os.path.join(BIN, m.group(1))):
-            known = set(re.findall(r"--[a-z][\w-]*", help_of(m.group(1))))
-            for option in re.findall(r"(?<!-)--[a-z][\w-]*", m.group(2).split("`")[0]):
-                check(option in known, "%s: %s has no %s" % (name, m.group(1), option))
+    """An option in a code span is one of our commands', or of these of other programs."""
+    known = {"--prefix", "--suite"}
+    for command in sorted(os.listdir(BIN)):
+        if command.startswith("gptq-") and os.path.isfile(os.path.join(BIN, command)):
+            own = set(re.findall(r"--[a-z][\w-]*", help_of(command)))
+            known |= own
+            for rest in re.findall(r"\b%s\b(.*)" % command, text):
+                for option in re.findall(r"(?<!-)--[a-z][\w-]*", rest.split("`")[0]):
+                    check(option in own, "%s: %s has no %s" % (name, command, option))
+    for span in re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)):
+        for option in re.findall(r"(?:^|\s)(--[a-z][\w-]*)", span):
+            check(option in known, "%s: no command has %s" % (name, option))
 
 
 def check_report(text):
@@ -75,6 +79,12 @@ def check_report(text):
     check(run.returncode == 0 and said == m.group(2), "README.md's report is not what the command prints:\n" + said)
 
 
+def check_shell(name, text):
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        run = subprocess.run(["sh", "-n"], input=block.encode(), stderr=subprocess.PIPE)
+        check(run.returncode == 0, "%s: sh does not read this: %s\n%s" % (name, run.stderr.decode(), block))
+
+
 def check_exit_codes(text):
     part = help_of("gptq-convert").split("\nexit codes:\n")[1].split("\n\n")[0]
     codes = re.findall(r"^  (\S+)  ", part, re.M)
@@ -88,6 +98,7 @@ def main():
         text = text_of(name)
         check_paths(name, text)
         check_options(name, text)
+        check_shell(name, text)
         for number, line in enumerate(text.splitlines(), 1):
             check(line == line.rstrip(), "%s:%d: white space at the end" % (name, number))
     check_report(text_of("README.md"))

@@ -43,25 +43,23 @@ static void sym(struct gq_loader_facts *f, unsigned bits)
 	sized(f, bits, 4096, 4096, 128);
 }
 
-static void sym4(struct gq_loader_facts *f)
-{
-	sym(f, 4);
-}
+/* A situation that is one call. */
+#define SITUATION(name, call)                                                                                          \
+	static void name(struct gq_loader_facts *f)                                                                    \
+	{                                                                                                              \
+		call;                                                                                                  \
+	}
 
-static void sym8(struct gq_loader_facts *f)
-{
-	sym(f, 8);
-}
-
-static void sym2(struct gq_loader_facts *f)
-{
-	sym(f, 2);
-}
-
-static void sym3(struct gq_loader_facts *f)
-{
-	sym(f, 3);
-}
+SITUATION(sym2, sym(f, 2))
+SITUATION(sym3, sym(f, 3))
+SITUATION(sym4, sym(f, 4))
+SITUATION(sym8, sym(f, 8))
+SITUATION(group_16, sized(f, 4, 4096, 4096, 16))
+SITUATION(group_48, sized(f, 4, 3072, 4096, 48))
+SITUATION(one_group, sized(f, 4, 4096, 4096, -1))
+SITUATION(ragged, sized(f, 4, 4160, 4096, 128))
+SITUATION(narrow, sized(f, 4, 4096, 4100, 128))
+SITUATION(tgi_shape, sized(f, 4, 4160, 4096, 32))
 
 static void label(struct gq_loader_facts *f, const char *word)
 {
@@ -99,17 +97,14 @@ static void v2_without_label(struct gq_loader_facts *f)
 	label(f, NULL);
 }
 
-static void v1_under_v2(struct gq_loader_facts *f)
+static void v1_labelled(struct gq_loader_facts *f, const char *word)
 {
 	sym4(f);
-	label(f, "gptq_v2");
+	label(f, word);
 }
 
-static void v1_without_label(struct gq_loader_facts *f)
-{
-	sym4(f);
-	label(f, NULL);
-}
+SITUATION(v1_under_v2, v1_labelled(f, "gptq_v2"))
+SITUATION(v1_without_label, v1_labelled(f, NULL))
 
 static void asym(struct gq_loader_facts *f)
 {
@@ -143,50 +138,18 @@ static void zero_at_0(struct gq_loader_facts *f, unsigned bits, enum gptq_v1_sty
 	width->styles_part = part;
 }
 
-static void lane4(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 4, GPTQ_STYLE_LANE, true);
-}
-
-static void lane8(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 8, GPTQ_STYLE_LANE, true);
-}
-
-static void lane3(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 3, GPTQ_STYLE_LANE, true);
-}
-
-static void word4(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 4, GPTQ_STYLE_WORD, true);
-}
-
-static void word8(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 8, GPTQ_STYLE_WORD, true);
-}
-
-static void top_lane(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 4, GPTQ_STYLE_CLEAN, false);
-}
-
-static void style_open(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 4, GPTQ_STYLE_NONE, true);
-}
-
-static void smeared(struct gq_loader_facts *f)
-{
-	zero_at_0(f, 4, GPTQ_STYLE_SMEARED, true);
-}
+SITUATION(lane4, zero_at_0(f, 4, GPTQ_STYLE_LANE, true))
+SITUATION(lane8, zero_at_0(f, 8, GPTQ_STYLE_LANE, true))
+SITUATION(lane3, zero_at_0(f, 3, GPTQ_STYLE_LANE, true))
+SITUATION(word4, zero_at_0(f, 4, GPTQ_STYLE_WORD, true))
+SITUATION(word8, zero_at_0(f, 8, GPTQ_STYLE_WORD, true))
+SITUATION(top_lane, zero_at_0(f, 4, GPTQ_STYLE_CLEAN, false))
+SITUATION(style_open, zero_at_0(f, 4, GPTQ_STYLE_NONE, true))
+SITUATION(smeared, zero_at_0(f, 4, GPTQ_STYLE_SMEARED, true))
 
 static void smeared_to_v2(struct gq_loader_facts *f)
 {
 	zero_at_0(f, 4, GPTQ_STYLE_SMEARED, true);
-	f->damaged = true;
 	gq_loader_facts_converted(f, GPTQ_ZEROS_V2, GPTQ_STYLE_NONE);
 }
 
@@ -254,42 +217,15 @@ static void g_idx_zero(struct gq_loader_facts *f)
 	f->g_idx_zero = true;
 }
 
-static void sym_lies(struct gq_loader_facts *f)
+static void lie(struct gq_loader_facts *f, unsigned bits)
 {
-	sym4(f);
+	sym(f, bits);
 	f->midpoint = false;
 	f->gate_open = true;
 }
 
-static void group_16(struct gq_loader_facts *f)
-{
-	sized(f, 4, 4096, 4096, 16);
-}
-
-static void group_48(struct gq_loader_facts *f)
-{
-	sized(f, 4, 3072, 4096, 48);
-}
-
-static void one_group(struct gq_loader_facts *f)
-{
-	sized(f, 4, 4096, 4096, -1);
-}
-
-static void ragged(struct gq_loader_facts *f)
-{
-	sized(f, 4, 4160, 4096, 128);
-}
-
-static void narrow(struct gq_loader_facts *f)
-{
-	sized(f, 4, 4096, 4100, 128);
-}
-
-static void tgi_shape(struct gq_loader_facts *f)
-{
-	sized(f, 4, 4160, 4096, 32);
-}
+SITUATION(sym_lies, lie(f, 4))
+SITUATION(sym_lies_8, lie(f, 8))
 
 static void two_groups_sizes(struct gq_loader_facts *f)
 {
@@ -394,17 +330,14 @@ static void with_version_compatible(struct gq_loader_facts *f)
 	f->config[GQ_FILE_QUANTIZE].compatible_with_autogptq = true;
 }
 
-static void words_16(struct gq_loader_facts *f)
+static void words(struct gq_loader_facts *f, unsigned bits)
 {
 	sym4(f);
-	f->min_word_bits = f->max_word_bits = 16;
+	f->min_word_bits = f->max_word_bits = bits;
 }
 
-static void words_64(struct gq_loader_facts *f)
-{
-	sym4(f);
-	f->min_word_bits = f->max_word_bits = 64;
-}
+SITUATION(words_16, words(f, 16))
+SITUATION(words_64, words(f, 64))
 
 static void bf16(struct gq_loader_facts *f)
 {
@@ -432,10 +365,10 @@ static void auto_round(struct gq_loader_facts *f, unsigned bits, const char *pac
 	f->g_idx_missing = true;
 }
 
-static void ar_v1(struct gq_loader_facts *f)
-{
-	auto_round(f, 4, "auto_round:auto_gptq");
-}
+SITUATION(ar_v1, auto_round(f, 4, "auto_round:auto_gptq"))
+SITUATION(ar_no_packing, auto_round(f, 4, NULL))
+SITUATION(ar_alias, auto_round(f, 4, "auto_round:gptq"))
+SITUATION(ar_odd_word, auto_round(f, 4, "auto_round:new"))
 
 static void ar_v2(struct gq_loader_facts *f)
 {
@@ -458,21 +391,6 @@ static void ar_v1_asym2(struct gq_loader_facts *f)
 	f->width[gq_width_index(2)].style = GPTQ_STYLE_CLEAN;
 	f->config[GQ_FILE_CONFIG].packing_format = "auto_round:auto_gptq";
 	f->config[GQ_FILE_QUANTIZATION].packing_format = "auto_round:auto_gptq";
-}
-
-static void ar_no_packing(struct gq_loader_facts *f)
-{
-	auto_round(f, 4, NULL);
-}
-
-static void ar_alias(struct gq_loader_facts *f)
-{
-	auto_round(f, 4, "auto_round:gptq");
-}
-
-static void ar_odd_word(struct gq_loader_facts *f)
-{
-	auto_round(f, 4, "auto_round:new");
 }
 
 static void ar_extra(struct gq_loader_facts *f)
@@ -499,17 +417,14 @@ static void experts_8(struct gq_loader_facts *f)
 	f->experts = true;
 }
 
-static void mixed(struct gq_loader_facts *f)
+static void verdict(struct gq_loader_facts *f, enum gptq_verdict value)
 {
 	sym4(f);
-	f->zeros = GPTQ_VERDICT_MIXED;
+	f->zeros = value;
 }
 
-static void format_open(struct gq_loader_facts *f)
-{
-	sym4(f);
-	f->zeros = GPTQ_VERDICT_UNDETERMINED;
-}
+SITUATION(mixed, verdict(f, GPTQ_VERDICT_MIXED))
+SITUATION(format_open, verdict(f, GPTQ_VERDICT_UNDETERMINED))
 
 static void lm_head(struct gq_loader_facts *f)
 {
@@ -529,17 +444,14 @@ static void rotated(struct gq_loader_facts *f)
 	f->config[GQ_FILE_CONFIG].rotation = f->config[GQ_FILE_QUANTIZE].rotation = true;
 }
 
-static void other_name(struct gq_loader_facts *f)
+static void names(struct gq_loader_facts *f, enum gq_loader_names value)
 {
 	sym4(f);
-	f->names = GQ_NAMES_OTHER;
+	f->names = value;
 }
 
-static void legacy_name(struct gq_loader_facts *f)
-{
-	sym4(f);
-	f->names = GQ_NAMES_LEGACY;
-}
+SITUATION(other_name, names(f, GQ_NAMES_OTHER))
+SITUATION(legacy_name, names(f, GQ_NAMES_LEGACY))
 
 static void converted_lane(struct gq_loader_facts *f)
 {
@@ -552,5 +464,35 @@ static void converted_word(struct gq_loader_facts *f)
 	v2_zero_at_0(f);
 	gq_loader_facts_converted(f, GPTQ_ZEROS_V1, GPTQ_STYLE_WORD);
 }
+
+static void act_order_no_g_idx(struct gq_loader_facts *f)
+{
+	act_order_static(f);
+	f->config[GQ_FILE_CONFIG].static_groups.value = false;
+	f->g_idx_missing = true;
+}
+
+static void two_bits_by_rule(struct gq_loader_facts *f)
+{
+	sym4(f);
+	add(f, "model.layers.1.mlp.up_proj", 2, 4096, 4096, 128);
+	f->width[gq_width_index(2)].style = GPTQ_STYLE_CLEAN;
+	f->config[GQ_FILE_CONFIG].dynamic = f->config[GQ_FILE_QUANTIZE].dynamic = true;
+}
+
+static void experts_act_order(struct gq_loader_facts *f)
+{
+	act_order(f);
+	f->experts = true;
+}
+
+static void method(struct gq_loader_facts *f, const char *word)
+{
+	sym4(f);
+	f->config[GQ_FILE_CONFIG].quant_method = f->config[GQ_FILE_QUANTIZE].quant_method = word;
+}
+
+SITUATION(no_method, method(f, NULL))
+SITUATION(upper_method, method(f, "GPTQ"))
 
 #endif

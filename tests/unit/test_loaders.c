@@ -105,6 +105,12 @@ static const struct {
 	{"lm_head", lm_head, "UUU UUU RURU UU RUU"},
 	{"lm_head, flag", lm_head_flag, "RUU UUU RURU UU RUU"},
 	{"rotated", rotated, "UUU UUU UURU UU UUU"},
+	{"sym lies, 8 bits", sym_lies_8, "RXR RXR EUUX RX RUR"},
+	{"no g_idx, desc_act", act_order_no_g_idx, "UUU UUU RUUU EE EER"},
+	{"2 bits by rule", two_bits_by_rule, "RUU UUU EURU UU UUU"},
+	{"experts, act-order", experts_act_order, "UUU ERU RRRR RR RER"},
+	{"no quant_method", no_method, "RER RUR RRRR RR ERR"},
+	{"quant_method GPTQ", upper_method, "RER RRR RRRR RR ERR"},
 	{"another name", other_name, "RRR RRR RRER RR RRR"},
 	{"legacy name", legacy_name, "RRR RRR RRRR RR RRR"},
 };
@@ -124,8 +130,8 @@ START_TEST(situation)
 		gq_loader_judge(&facts, i, &result);
 		got[n++] = "REXU"[result.answer];
 		if (*p && got[n - 1] != *p)
-			printf("%s: %s: %s (%s)\n", situations[_i].name, result.loader,
-			       gq_answer_name(result.answer), result.reason);
+			printf("%s: %s: %s (%s)\n", situations[_i].name, result.loader, gq_answer_name(result.answer),
+			       result.reason);
 		p += *p != '\0';
 	}
 	got[n] = '\0';
@@ -212,8 +218,9 @@ START_TEST(facts_from_a_config)
 	struct gq_config_file file;
 	struct gq_loader_config config;
 
-	ck_assert_int_eq(gq_config_read("quantize_config.json", GQ_CONFIG_STANDALONE, text, sizeof(text) - 1, &file, NULL),
-			 GPTQ_OK);
+	ck_assert_int_eq(
+		gq_config_read("quantize_config.json", GQ_CONFIG_STANDALONE, text, sizeof(text) - 1, &file, NULL),
+		GPTQ_OK);
 	gq_loader_config_of(&file, 0, &config);
 	ck_assert(config.present && config.has_marlin_key && !config.marlin && !config.has_version);
 	ck_assert_str_eq(config.quant_method, "gptq");
