@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts random checkpoints through the command line and compares every byte.
 
-usage: random_convert.py DIR_WITH_THE_COMMANDS [--seed N] [--count N] [--keep DIR] [--spec FILE.json]
+usage: random_convert.py DIR_WITH_THE_COMMANDS [--seed N] [--count N] [--inspect] [--keep DIR] [--spec FILE.json]
 
 Checkpoint i is made from seed N + i by tests/gen/make_checkpoint.py, which also
 makes the answers.  Each is converted to the other format and back, and to the
 format that it is in; refusals that the specification asks for are checked too.
+With --inspect, gptq-inspect must give each layer's figures as well.
 A failure names the seed, the spec and the command; --spec FILE runs one spec
 again, --keep DIR leaves the folders of failures there.
 Standard library only.  Exit 0 if all agree.
@@ -67,8 +68,34 @@ class Run:
         wrong = differences(out, want)
         self.says(not wrong, what, "; ".join(wrong[:4]))
 
-    def all(self):
+    def inspect(self):
+        """Verdict, style and each layer's figures, digests of the weights included."""
+        r = self.commands.run("gptq-inspect", "--json", "--weights-digest", self.start)
+        try:
+            j = json.loads(r.out)
+        except ValueError:
+            self.says(False, "inspect", "no JSON, exit %d: %s" % (r.code, r.brief()))
+            return
+        e = self.checkpoint.expect()
+        self.says(j["verdict"]["format"] in e["verdict"], "inspect", "verdict %s" % j["verdict"]["format"])
+        style = (j["v1_style"] or {}).get("value")
+        if "v1_style" in e:
+            allowed = (e["v1_style"],) if self.spec["told_by"] != "option" else (e["v1_style"], None)
+            self.says(style in allowed, "inspect", "v1 style %s, right: %s" % (style, e["v1_style"]))
+        layers = {x["name"]: x for x in j["layers"]}
+        self.says(sorted(layers) == sorted(e["layers"]), "inspect", "other layers")
+        # The tensors may leave the style open where only an option tells it; then zero points are not known.
+        if "v1_style" in e and style is None:
+            return
+        for name, facts in e["layers"].items():
+            other = ["%s %r, right: %r" % (k, layers.get(name, {}).get(k), v) for k, v in facts.items()
+                     if k != "weights_dtype" and layers.get(name, {}).get(k) != v]
+            self.says(not other, "inspect", "%s: %s" % (name, "; ".join(other)))
+
+    def all(self, inspect=False):
         spec = self.spec
+        if inspect:
+            self.inspect()
         if spec["format"] == "v1" and spec["style"] == "smeared":
             self.smeared()
         elif spec["format"] == "v1":
@@ -128,6 +155,7 @@ def main():
     parser.add_argument("commands")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--inspect", action="store_true", help="check gptq-inspect too")
     parser.add_argument("--spec", help="run this one spec.json")
     parser.add_argument("--keep", help="leave the folders of failures here")
     args = parser.parse_args()
@@ -142,7 +170,7 @@ def main():
         with tempfile.TemporaryDirectory() as tmp:
             folder = os.path.join(tmp, "run")
             os.mkdir(folder)
-            Run(commands, tally, spec, folder).all()
+            Run(commands, tally, spec, folder).all(args.inspect)
             if args.keep and len(tally.failures) > before:
                 kept = os.path.join(args.keep, "seed%d" % spec["seed"])
                 shutil.copytree(folder, kept, symlinks=True)
