@@ -74,7 +74,8 @@ def check_report(text):
     words = m.group(1).split()
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "OUT")
-        run = subprocess.run([os.path.join(BIN, words[0]), *words[1:], out], cwd=ROOT, stdout=subprocess.PIPE)
+        run = subprocess.run([os.path.join(BIN, words[0]), *words[1:], out], cwd=ROOT, stdout=subprocess.PIPE,
+                             env=dict(os.environ, COLUMNS="80"))
         said = run.stdout.decode().replace(out, "OUT")
     check(run.returncode == 0 and said == m.group(2), "README.md's report is not what the command prints:\n" + said)
 
