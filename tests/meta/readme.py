@@ -53,7 +53,7 @@ def check_paths(name, text):
 
 def check_options(name, text):
     """An option in a code span is one of our commands', or of these of other programs."""
-    known = {"--prefix", "--suite"}
+    known = {"--prefix", "--record", "--suite"}
     for command in sorted(os.listdir(BIN)):
         if command.startswith("gptq-") and os.path.isfile(os.path.join(BIN, command)):
             own = set(re.findall(r"--[a-z][\w-]*", help_of(command)))
