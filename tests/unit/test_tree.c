@@ -47,7 +47,7 @@ START_TEST(walk_is_sorted_and_complete)
 	write_text("b/.cache/inside", "x");
 	ck_assert_int_eq(symlink("b/a", "link"), 0);
 	ck_assert_int_eq(symlink("nowhere", "gone.incomplete"), 0);
-	ck_assert_int_eq(gq_tree_walk(".", &tree, &err), GPTQ_OK);
+	ck_assert_int_eq(gq_tree_walk(".", false, &tree, &err), GPTQ_OK);
 	ck_assert_uint_eq(tree.n_entries, sizeof(want) / sizeof(want[0]));
 	for (size_t i = 0; i < tree.n_entries; i++)
 		ck_assert_str_eq(tree.entries[i].path, want[i]);
@@ -72,7 +72,7 @@ static void refused(enum gptq_status status, const char *file, const char *words
 	struct gq_tree tree;
 	struct gptq_error err;
 
-	ck_assert_int_eq(gq_tree_walk(".", &tree, &err), status);
+	ck_assert_int_eq(gq_tree_walk(".", false, &tree, &err), status);
 	ck_assert_str_eq(err.file, file);
 	ck_assert_msg(strstr(err.message, words) != NULL, "%s", err.message);
 	ck_assert_uint_eq(tree.n_entries, 0);
@@ -112,7 +112,7 @@ START_TEST(deep_folders_end)
 		struct gq_tree tree;
 		struct gptq_error err;
 
-		ck_assert_int_eq(gq_tree_walk(".", &tree, &err), GPTQ_E_ARG);
+		ck_assert_int_eq(gq_tree_walk(".", false, &tree, &err), GPTQ_E_ARG);
 		ck_assert_ptr_nonnull(strstr(err.message, "64 levels"));
 	}
 }
@@ -124,9 +124,9 @@ START_TEST(no_folder)
 	struct gptq_error err;
 
 	write_text("file", "x");
-	ck_assert_int_eq(gq_tree_walk("nowhere", &tree, &err), GPTQ_E_IO);
+	ck_assert_int_eq(gq_tree_walk("nowhere", false, &tree, &err), GPTQ_E_IO);
 	ck_assert_str_eq(err.file, "nowhere");
-	ck_assert_int_eq(gq_tree_walk("file", &tree, &err), GPTQ_E_IO);
+	ck_assert_int_eq(gq_tree_walk("file", false, &tree, &err), GPTQ_E_IO);
 	ck_assert_str_eq(err.file, "file");
 }
 END_TEST
@@ -140,7 +140,7 @@ START_TEST(two_links_to_one_folder)
 	write_text("real/file", "x");
 	ck_assert_int_eq(symlink("real", "a"), 0);
 	ck_assert_int_eq(symlink("real", "b"), 0);
-	ck_assert_int_eq(gq_tree_walk(".", &tree, &err), GPTQ_OK);
+	ck_assert_int_eq(gq_tree_walk(".", false, &tree, &err), GPTQ_OK);
 	ck_assert_uint_eq(tree.n_entries, 6);
 	gq_tree_free(&tree);
 }
@@ -158,7 +158,7 @@ START_TEST(no_memory)
 	write_text("x.lock", "x");
 	do {
 		gq_mem_fail_after(n++);
-		status = gq_tree_walk(".", &tree, &err);
+		status = gq_tree_walk(".", false, &tree, &err);
 		gq_mem_fail_after(-1);
 		ck_assert(status == GPTQ_OK || status == GPTQ_E_NOMEM);
 	} while (status != GPTQ_OK);
