@@ -2,6 +2,7 @@
 """What the checks of the command line share: running, comparing, counting."""
 import hashlib
 import os
+import shlex
 import subprocess
 
 
@@ -39,7 +40,7 @@ class Result:
 
 
 class Commands:
-    """The folder of the commands under test.  A command that hangs fails."""
+    """The folder of the commands under test.  A command that hangs fails. GQ_WRAPPER: words to put in front of it."""
 
     def __init__(self, folder, timeout=120):
         self.folder, self.timeout = os.path.abspath(folder), timeout
@@ -47,7 +48,8 @@ class Commands:
     def run(self, name, *args):
         env = dict(os.environ, LC_ALL="C", NO_COLOR="1")
         try:
-            return Result(subprocess.run([os.path.join(self.folder, name), *args], stdin=subprocess.DEVNULL,
+            wrapper = shlex.split(os.environ.get("GQ_WRAPPER", ""))
+            return Result(subprocess.run([*wrapper, os.path.join(self.folder, name), *args], stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=self.timeout))
         except subprocess.TimeoutExpired:
             return Result(subprocess.CompletedProcess(args, 124, b"", b"ran into the time limit"))

@@ -7,7 +7,8 @@ usage: run.py [--record] [--jobs N] --bin FOLDER FOLDER [NAME...]
 A case is FOLDER/NAME.sh, run by sh in a scratch folder of its own, after the functions of lib.sh have been read. Its
 standard output, standard error and exit code must be NAME.stdout, NAME.stderr and NAME.exit; absent files mean empty
 and 0. A case that ends with 77 is skipped; the reason is its last line. --bin is put in front of PATH. --record writes
-the expectations anew: read the difference before committing it.
+the expectations anew: read the difference before committing it. Where GQ_WRAPPER holds words, such as valgrind and its
+options, they stand in front of every command of --bin, and only GQ_ROUNDS percent of the cases run.
 
 The last line counts: "N passed, M failed, K skipped".
 """
@@ -58,6 +59,18 @@ def run(case, bin_folder):
         remove(scratch)
 
 
+def wrapped(bin_folder, words, folder):
+    """A folder of scripts that run the commands of bin_folder behind `words`."""
+    for name in os.listdir(bin_folder):
+        command = os.path.join(bin_folder, name)
+        if name.startswith("gptq-") and os.path.isfile(command):
+            script = os.path.join(folder, name)
+            with open(script, "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\nexec %s '%s' \"$@\"\n" % (words, command))
+            os.chmod(script, 0o755)
+    return folder
+
+
 def expectation(path):
     try:
         with open(path, "rb") as f:
@@ -105,9 +118,16 @@ def main():
     folder = os.path.abspath(args.folder)
     names = args.names or sorted(f[:-3] for f in os.listdir(folder) if f.endswith(".sh"))
     passed = failed = skipped = 0
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+    bin_folder = os.path.abspath(args.bin)
+    shims = tempfile.TemporaryDirectory(prefix="gptq-cli-bin-")
+    if os.environ.get("GQ_WRAPPER"):
+        share = max(1, len(names) * int(os.environ.get("GQ_ROUNDS", "100")) // 100)
+        names = names[::max(1, len(names) // share)]
+        bin_folder = wrapped(bin_folder, os.environ["GQ_WRAPPER"], shims.name)
+        os.chmod(shims.name, 0o755)
+    with shims, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         cases = [os.path.join(folder, n) for n in names]
-        for case, outcome in zip(cases, pool.map(lambda c: run(c, os.path.abspath(args.bin)), cases)):
+        for case, outcome in zip(cases, pool.map(lambda c: run(c, bin_folder), cases)):
             name = os.path.basename(case)
             if outcome[2] == 77:
                 skipped += 1

@@ -5,7 +5,7 @@
 usage: include_order.py SOURCE_ROOT
 
 A file may include headers of its own folder and of those to its left: base < format < quant < kernels < ops. The
-library's public header is open to all. kernels see quant/layout.h and base alone; the commands (cli) see the public
+library's public headers are open to all. kernels see quant/layout.h and base alone; the commands (cli) see the public
 header and their own. A header named *_private.h or *_internal.h stays in its folder.
 """
 import os
@@ -13,12 +13,11 @@ import re
 import sys
 
 ORDER = ["base", "format", "quant", "kernels", "ops"]
-PUBLIC = "gptq/gptq.h"
 
 
 def verdict(folder, name, root):
     """None if a file of `folder` may include `name`, else the reason why not."""
-    if name in (PUBLIC, "config.h"):
+    if name.startswith("gptq/") or name == "config.h":
         return None
     if folder == "cli":
         own = os.path.exists(os.path.join(root, "src", "cli", name))

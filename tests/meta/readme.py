@@ -53,7 +53,7 @@ def check_paths(name, text):
 
 def check_options(name, text):
     """An option in a code span is one of our commands', or of these of other programs."""
-    known = {"--prefix", "--suite"}
+    known = {"--prefix", "--record", "--suite"}
     for command in sorted(os.listdir(BIN)):
         if command.startswith("gptq-") and os.path.isfile(os.path.join(BIN, command)):
             own = set(re.findall(r"--[a-z][\w-]*", help_of(command)))
@@ -74,7 +74,8 @@ def check_report(text):
     words = m.group(1).split()
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "OUT")
-        run = subprocess.run([os.path.join(BIN, words[0]), *words[1:], out], cwd=ROOT, stdout=subprocess.PIPE)
+        run = subprocess.run([os.path.join(BIN, words[0]), *words[1:], out], cwd=ROOT, stdout=subprocess.PIPE,
+                             env=dict(os.environ, COLUMNS="80"))
         said = run.stdout.decode().replace(out, "OUT")
     check(run.returncode == 0 and said == m.group(2), "README.md's report is not what the command prints:\n" + said)
 

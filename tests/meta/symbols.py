@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what the shared library exports with what the public header declares, and looks for comments there.
+"""Compares what the shared library exports with what the public headers declare, and looks for comments there.
 
-usage: symbols.py LIBRARY HEADER...
+usage: symbols.py LIBRARY HEADER_FOLDER
 """
+import os
 import re
 import subprocess
 import sys
@@ -25,10 +26,10 @@ def exported(library):
 
 
 def main():
-    library, headers = sys.argv[1], sys.argv[2:]
+    library, folder = sys.argv[1:]
     text = ""
-    for header in headers:
-        with open(header, encoding="utf-8") as f:
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
             text += f.read()
     functions = declared(text)
     names = {name for name, _ in functions}
@@ -37,7 +38,7 @@ def main():
     problems = ["%s is declared GPTQ_API and not exported" % n for n in sorted(names - have)]
     problems += ["%s is exported and not declared GPTQ_API" % n for n in sorted(have - names)]
     problems += ["%s has no comment above it" % n for n, comment in functions if len(comment) < 12]
-    problems += ["gptq.h: %s is declared without GPTQ_API" % n
+    problems += ["%s is declared without GPTQ_API" % n
                  for n in re.findall(r"^(?!GPTQ_API)(?:[a-z]\w*[ *]+)+(gptq_\w+)\([^;]*\);", text, re.M)]
     for p in problems:
         print(p)
