@@ -20,12 +20,12 @@
  * there. Pointers to words and scales need no alignment; numbers are little-endian as in files.
  */
 struct gq_weights {
-	struct gq_word_rows rows;        /* qweight; stream layout, row_bytes at least N * word_bits / 8 */
+	struct gq_word_rows rows; /* qweight; stream layout, row_bytes at least N * word_bits / 8 */
 	struct gq_pack pack;
-	enum gptq_dtype dtype;           /* of scales and weights: F16, BF16 or F32 */
-	const void *scales;              /* [n_groups][n_columns] */
-	const uint8_t *z;                /* [n_groups][n_columns], logical zero points, at most 2^bits - 1 */
-	const int32_t *g_of_k;           /* [n_rows], each 0..n_groups-1 */
+	enum gptq_dtype dtype;              /* of scales and weights: F16, BF16 or F32 */
+	const void *scales;                 /* [n_groups][n_columns] */
+	const uint8_t *z;                   /* [n_groups][n_columns], logical zero points, at most 2^bits - 1 */
+	const int32_t *g_of_k;              /* [n_rows], each 0..n_groups-1 */
 	size_t n_rows, n_columns, n_groups; /* K, N, G */
 };
 
@@ -35,7 +35,8 @@ static inline size_t gq_weight_bytes(enum gptq_dtype dtype)
 	return dtype == GPTQ_DTYPE_F32 ? 4 : 2;
 }
 
-/* The weight of one code, bits in the low half for F16 and BF16. scale points at the stored scale. The specification. */
+/* The weight of one code, bits in the low half for F16 and BF16. scale points at the stored scale. The specification.
+ */
 uint32_t gq_weight(enum gptq_dtype dtype, const void *scale, unsigned q, unsigned z);
 
 /* Code, zero point and weight at row k, column n. One at a time: for reports. */
@@ -53,7 +54,7 @@ void gq_dequantise(const struct gq_weights *w, size_t k0, size_t k1, size_t n0, 
 
 /* What `every` found. Start from all zero; calls on other stretches of rows add up. */
 struct gq_comparison {
-	uint64_t n_weights;           /* compared, of one side */
+	uint64_t n_weights; /* compared, of one side */
 	uint64_t n_differ;
 	uint64_t n_nan[2], n_inf[2];  /* weights that are NaN or infinite, of both sides */
 	uint64_t first_k, first_n;    /* if n_differ > 0: the first difference in row-major order */
