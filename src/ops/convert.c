@@ -134,8 +134,9 @@ static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error
 
 	if (s->bits || some_width_agrees(s))
 		return GPTQ_OK;
-	status = gq_fail(err, GPTQ_E_FORMAT, "no layer is packed at the width that the config says: does the config belong "
-					     "to this model? Correct its bits");
+	status = gq_fail(err, GPTQ_E_FORMAT,
+			 "no layer is packed at the width that the config says: does the config belong "
+			 "to this model? Correct its bits");
 	gq_error_file(err, s->main_file->name);
 	gq_error_found(err, "%u bits in layer %.*s", s->layers.items[0].pack.bits,
 		       (int)(s->layers.items[0].name_len < 100 ? s->layers.items[0].name_len : 100),
@@ -230,8 +231,10 @@ static enum gptq_status refuse_strays(const struct gq_source *s, const char *con
 		gq_buf_printf(&list, "... and %zu more\n", n - 8);
 	status = list.failed ? gq_fail_nomem(err)
 			     : gq_fail(err, GPTQ_E_REFUSED,
-				       "%zu safetensors file%s outside %s%s hold%s zero points too: part of the model, or left "
-				       "over?\n%s--strays copy leaves them as they are, --strays convert converts them with the "
+				       "%zu safetensors file%s outside %s%s hold%s zero points too: part of the model, "
+				       "or left "
+				       "over?\n%s--strays copy leaves them as they are, --strays convert converts them "
+				       "with the "
 				       "model",
 				       n, n == 1 ? "" : "s", s->shards.index_name ? "the index " : "the model",
 				       s->shards.index_name ? s->shards.index_name : "", n == 1 ? "s" : "",
