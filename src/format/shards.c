@@ -292,8 +292,8 @@ static enum gptq_status pick_index(const char *const *names, size_t n, const cha
 		if (*index)
 			return gq_fail(err, GPTQ_E_FORMAT,
 				       "two index files, %s and %s, and loaders do not agree on which counts: keep the "
-				       "one that belongs to the model", *index,
-				       names[i]);
+				       "one that belongs to the model",
+				       *index, names[i]);
 		*index = names[i];
 	}
 	return GPTQ_OK;

@@ -210,10 +210,11 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 					"checkpoint_format \"%s\"",
 					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
 	else if (status == GPTQ_OK && !s->main)
-		status = gq_report_warn(cv->report, "no-config-written", err,
-					"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
-					"take it for gptq",
-					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+		status = gq_report_warn(
+			cv->report, "no-config-written", err,
+			"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
+			"take it for gptq",
+			gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
 	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(cv->report, "style-not-recorded", err,
 					"nothing records that z = 0 was written in the style %s: pass --v1-style %s on the "
@@ -306,7 +307,8 @@ static enum gptq_status pass_on_warnings(struct gq_conversion *cv, struct gptq_e
 	return status;
 }
 
-/* Layers whose own strong evidence is against the rest of the model: too few to call it mixed, enough to be looked at. */
+/* Layers whose own strong evidence is against the rest of the model: too few to call it mixed, enough to be looked at.
+ */
 static enum gptq_status warn_odd_layers(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_unit *u = &cv->units[0];
@@ -318,18 +320,20 @@ static enum gptq_status warn_odd_layers(struct gq_conversion *cv, struct gptq_er
 		char shown[GQ_LAYER_SHOWN];
 
 		if (u->survey.odd[i] && n++ < 3)
-			gq_buf_printf(&names, "%s%s", n > 1 ? ", " : "", gq_layer_shown(shown, &u->source.layers.items[i]));
+			gq_buf_printf(&names, "%s%s", n > 1 ? ", " : "",
+				      gq_layer_shown(shown, &u->source.layers.items[i]));
 	}
 	if (n > 3)
 		gq_buf_printf(&names, " and %llu more", (unsigned long long)(n - 3));
 	if (names.failed)
 		status = gq_fail_nomem(err);
 	else if (n)
-		status = gq_report_warn(cv->report, "layer-odd", err,
-					"the tensors of %s say v%c, against the rest of the model; taken for %s as the rest: "
-					"look at what made %s",
-					names.data, u->survey.model.verdict == GPTQ_VERDICT_V1 ? '2' : '1',
-					gptq_zeros_format_name(cv->from), n == 1 ? "it" : "them");
+		status = gq_report_warn(
+			cv->report, "layer-odd", err,
+			"the tensors of %s say v%c, against the rest of the model; taken for %s as the rest: "
+			"look at what made %s",
+			names.data, u->survey.model.verdict == GPTQ_VERDICT_V1 ? '2' : '1',
+			gptq_zeros_format_name(cv->from), n == 1 ? "it" : "them");
 	gq_buf_free(&names);
 	return status;
 }

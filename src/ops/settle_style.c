@@ -65,10 +65,9 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 	snprintf(dst, size,
 		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %s, group %zu, "
 		 "column %zu, stored lane %u: %s makes it %u, %s %u%s",
-		 bits, (unsigned long long)st.n_zeros,
-		 st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0, gq_layer_shown(shown, st.layer), st.first.group,
-		 st.first.column, st.first.lane, gptq_style_name(a), st.first.z_a, gptq_style_name(b), st.first.z_b,
-		 bits == 3 ? "" : ", smeared makes it unknown");
+		 bits, (unsigned long long)st.n_zeros, st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0,
+		 gq_layer_shown(shown, st.layer), st.first.group, st.first.column, st.first.lane, gptq_style_name(a),
+		 st.first.z_a, gptq_style_name(b), st.first.z_b, bits == 3 ? "" : ", smeared makes it unknown");
 	return GPTQ_OK;
 }
 
@@ -143,11 +142,12 @@ static enum gptq_status refuse_not_smeared(struct gq_source *s, const struct gq_
 
 	if (status != GPTQ_OK)
 		return status;
-	return gq_fail(err, GPTQ_E_REFUSED,
-		       "at %u bits the producer, %s %s, means the v1 style smeared, but the tensors are not smeared: of %llu "
-		       "words with lanes above an M those lanes are all M in %llu only\n%s\n--v1-style settles it",
-		       bits, s->producer.name, s->producer.version, (unsigned long long)v->tall_words,
-		       (unsigned long long)v->tall_words_full, stake);
+	return gq_fail(
+		err, GPTQ_E_REFUSED,
+		"at %u bits the producer, %s %s, means the v1 style smeared, but the tensors are not smeared: of %llu "
+		"words with lanes above an M those lanes are all M in %llu only\n%s\n--v1-style settles it",
+		bits, s->producer.name, s->producer.version, (unsigned long long)v->tall_words,
+		(unsigned long long)v->tall_words_full, stake);
 }
 
 static enum gptq_status refuse_smeared(const struct gq_survey *sv, const struct gq_style_choice *c,

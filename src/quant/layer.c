@@ -211,9 +211,10 @@ enum gptq_status gq_layer_measure(struct gq_layer *layer, struct gq_layer_claim 
 	if (n_fit == 0)
 		return no_width(layer, claim.bits, err);
 	if (n_fit > 1 && layer->pack.bits != claim.bits) {
-		status = gq_fail(err, GPTQ_E_FORMAT,
-				 "the layer is so small that several widths explain its shapes, and no config settles it; "
-				 "a config that says bits does, or --bits for a lone file");
+		status = gq_fail(
+			err, GPTQ_E_FORMAT,
+			"the layer is so small that several widths explain its shapes, and no config settles it; "
+			"a config that says bits does, or --bits for a lone file");
 		gq_error_tensor(err, layer->qweight->name, layer->qweight->name_len);
 		return status;
 	}
@@ -388,7 +389,8 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 
 		if (split_name(t, "qzeros", &len)) {
 			if (!sibling(shards, t, len, "qweight", &name))
-				status = name.failed ? gq_fail_nomem(err) : missing(shards, t, "qweight", problems, err);
+				status =
+					name.failed ? gq_fail_nomem(err) : missing(shards, t, "qweight", problems, err);
 			continue;
 		}
 		if (!split_name(t, "qweight", &len) || gq_shards_find(shards, t->name, t->name_len) != t)

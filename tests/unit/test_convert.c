@@ -7,10 +7,10 @@
 #include "gptq/gptq.h"
 
 #define HEADER                                                                                                         \
-	"{\"m.qweight\":{\"dtype\":\"I32\",\"shape\":[1,8],\"data_offsets\":[0,32]},"                                    \
-	"\"m.qzeros\":{\"dtype\":\"I32\",\"shape\":[1,1],\"data_offsets\":[32,36]},"                                     \
-	"\"m.scales\":{\"dtype\":\"F16\",\"shape\":[1,8],\"data_offsets\":[36,52]},"                                     \
-	"\"m.g_idx\":{\"dtype\":\"I32\",\"shape\":[8],\"data_offsets\":[52,84]},"                                        \
+	"{\"m.qweight\":{\"dtype\":\"I32\",\"shape\":[1,8],\"data_offsets\":[0,32]},"                                  \
+	"\"m.qzeros\":{\"dtype\":\"I32\",\"shape\":[1,1],\"data_offsets\":[32,36]},"                                   \
+	"\"m.scales\":{\"dtype\":\"F16\",\"shape\":[1,8],\"data_offsets\":[36,52]},"                                   \
+	"\"m.g_idx\":{\"dtype\":\"I32\",\"shape\":[8],\"data_offsets\":[52,84]},"                                      \
 	"\"__metadata__\":{\"gptq_checkpoint_format\":\"gptq\"}}        "
 
 static void make_model(void)
@@ -55,7 +55,9 @@ START_TEST(done)
 	ck_assert_uint_eq(r->n_labels, 2);
 	gptq_convert_report_free(r);
 	out = read_text("O/quantize_config.json");
-	ck_assert_str_eq(out, "{\"bits\": 4, \"group_size\": 8, \"quant_method\": \"gptq\", \"checkpoint_format\": \"gptq_v2\"}\n");
+	ck_assert_str_eq(
+		out,
+		"{\"bits\": 4, \"group_size\": 8, \"quant_method\": \"gptq\", \"checkpoint_format\": \"gptq_v2\"}\n");
 	free(out);
 	ck_assert_uint_eq(count_entries("O"), 4);
 	ck_assert_uint_eq(count_entries("."), 2);

@@ -23,7 +23,8 @@ START_TEST(ranges)
 {
 	static const struct {
 		size_t from, to, n;
-	} spans[] = {{0, 0, 3 << 20}, {5, 0, 1000}, {0, 7, 1000}, {100, 200, (2 << 20) + 1}, {3, 3, 0}, {(3 << 20) - 1, 9, 1}};
+	} spans[] = {{0, 0, 3 << 20},           {5, 0, 1000}, {0, 7, 1000},
+		     {100, 200, (2 << 20) + 1}, {3, 3, 0},    {(3 << 20) - 1, 9, 1}};
 	size_t size = 3 << 20;
 	char *data = malloc(size), *got = calloc(1, 2 * size);
 	int src;

@@ -17,8 +17,10 @@ struct shapes {
 static void make(struct shapes *s, enum gptq_dtype words, uint64_t word_rows, uint64_t n, uint64_t groups,
 		 uint64_t zero_words, uint64_t k)
 {
-	*s = (struct shapes){.qweight = {word_rows, n}, .qzeros = {groups, zero_words}, .scales = {groups, n}, .g_idx = {k}};
-	s->t[0] = (struct gq_tensor){.name = "m.qweight", .name_len = 9, .dtype = words, .rank = 2, .shape = s->qweight};
+	*s = (struct shapes){
+		.qweight = {word_rows, n}, .qzeros = {groups, zero_words}, .scales = {groups, n}, .g_idx = {k}};
+	s->t[0] =
+		(struct gq_tensor){.name = "m.qweight", .name_len = 9, .dtype = words, .rank = 2, .shape = s->qweight};
 	s->t[1] = (struct gq_tensor){.name = "m.qzeros", .name_len = 8, .dtype = words, .rank = 2, .shape = s->qzeros};
 	s->t[2] = (struct gq_tensor){
 		.name = "m.scales", .name_len = 8, .dtype = GPTQ_DTYPE_F16, .rank = 2, .shape = s->scales};
@@ -87,9 +89,9 @@ START_TEST(group_sizes)
 		uint64_t k, groups;
 		int64_t claim, want;
 	} table[] = {
-		{128, 4, 32, 32},   {128, 4, 0, 32},	{128, 4, -1, 32},  {128, 4, 48, 32},  {128, 1, -1, -1},
-		{128, 1, 0, -1},    {128, 1, 128, 128}, {128, 1, 256, 256}, {1000, 8, 128, 128}, {1000, 8, 0, 125},
-		{1000, 7, 0, 0},    {1000, 7, 150, 150}, {128, 128, 0, 1},
+		{128, 4, 32, 32}, {128, 4, 0, 32},     {128, 4, -1, 32},   {128, 4, 48, 32},    {128, 1, -1, -1},
+		{128, 1, 0, -1},  {128, 1, 128, 128},  {128, 1, 256, 256}, {1000, 8, 128, 128}, {1000, 8, 0, 125},
+		{1000, 7, 0, 0},  {1000, 7, 150, 150}, {128, 128, 0, 1},
 	};
 	struct gptq_error err;
 
@@ -97,8 +99,9 @@ START_TEST(group_sizes)
 		struct shapes s;
 
 		make(&s, GPTQ_DTYPE_I32, up(table[i].k * 4, 32), 64, table[i].groups, 8, table[i].k);
-		ck_assert_int_eq(gq_layer_measure(&s.layer, (struct gq_layer_claim){.group_size = table[i].claim}, &err),
-				 GPTQ_OK);
+		ck_assert_int_eq(
+			gq_layer_measure(&s.layer, (struct gq_layer_claim){.group_size = table[i].claim}, &err),
+			GPTQ_OK);
 		ck_assert_msg(s.layer.group_size == table[i].want, "row %zu: %lld", i, (long long)s.layer.group_size);
 	}
 }
@@ -129,7 +132,8 @@ START_TEST(small_and_ambiguous)
 	for (unsigned bits = 2; bits <= 8; bits++) {
 		make(&s, GPTQ_DTYPE_I32, 1, 4, 1, 1, 4);
 		if (bits == 2 || bits == 3 || bits == 4 || bits == 8) {
-			ck_assert_int_eq(gq_layer_measure(&s.layer, (struct gq_layer_claim){.bits = bits}, &err), GPTQ_OK);
+			ck_assert_int_eq(gq_layer_measure(&s.layer, (struct gq_layer_claim){.bits = bits}, &err),
+					 GPTQ_OK);
 			ck_assert_uint_eq(s.layer.pack.bits, bits);
 		} else {
 			ck_assert_int_eq(gq_layer_measure(&s.layer, (struct gq_layer_claim){.bits = bits}, &err),
@@ -158,8 +162,23 @@ END_TEST
 /* Each break of the law names the tensor at fault and what it should have been. */
 START_TEST(broken)
 {
-	enum { WORD_ROWS, N, GROUPS, ZERO_WORDS, K, SCALES_G, SCALES_N, DTYPE_W, DTYPE_Z, DTYPE_S, DTYPE_G, RANK_W, RANK_Z,
-	       RANK_S, RANK_G };
+	enum {
+		WORD_ROWS,
+		N,
+		GROUPS,
+		ZERO_WORDS,
+		K,
+		SCALES_G,
+		SCALES_N,
+		DTYPE_W,
+		DTYPE_Z,
+		DTYPE_S,
+		DTYPE_G,
+		RANK_W,
+		RANK_Z,
+		RANK_S,
+		RANK_G
+	};
 	static const struct {
 		int what;
 		uint64_t value;
@@ -174,7 +193,8 @@ START_TEST(broken)
 		{WORD_ROWS, 15, GPTQ_E_FORMAT, "m.qweight", "qweight I32 [15, 64], qzeros I32 [4, 8]"},
 		{SCALES_G, 3, GPTQ_E_FORMAT, "m.scales", "F16 [3, 64]"},
 		{SCALES_N, 63, GPTQ_E_FORMAT, "m.scales", "F16 [4, 63]"},
-		{K, 64, GPTQ_E_FORMAT, "m.qzeros", "I32 [4, 8]"}, /* 64 rows in 16 words are 8 bits, and then 16 words */
+		{K, 64, GPTQ_E_FORMAT, "m.qzeros",
+		 "I32 [4, 8]"}, /* 64 rows in 16 words are 8 bits, and then 16 words */
 		{K, 100, GPTQ_E_FORMAT, "m.qweight", "qweight I32 [16, 64], qzeros I32 [4, 8]"},
 		{DTYPE_W, GPTQ_DTYPE_F32, GPTQ_E_FORMAT, "m.qweight", "F32 [16, 64]"},
 		{DTYPE_W, GPTQ_DTYPE_U32, GPTQ_E_FORMAT, "m.qweight", "U32 [16, 64]"},
@@ -195,23 +215,54 @@ START_TEST(broken)
 
 		make(&s, GPTQ_DTYPE_I32, 16, 64, 4, 8, 128);
 		switch (table[i].what) {
-		case WORD_ROWS: s.qweight[0] = v; break;
-		case N: s.qweight[1] = v; break;
-		case GROUPS: s.qzeros[0] = v; break;
-		case ZERO_WORDS: s.qzeros[1] = v; break;
-		case K: s.g_idx[0] = v; break;
-		case SCALES_G: s.scales[0] = v; break;
-		case SCALES_N: s.scales[1] = v; break;
-		case DTYPE_W: s.t[0].dtype = (enum gptq_dtype)v; break;
-		case DTYPE_Z: s.t[1].dtype = (enum gptq_dtype)v; break;
-		case DTYPE_S: s.t[2].dtype = (enum gptq_dtype)v; break;
-		case DTYPE_G: s.t[3].dtype = (enum gptq_dtype)v; break;
-		case RANK_W: s.t[0].rank = (uint32_t)v; break;
-		case RANK_Z: s.t[1].rank = (uint32_t)v; break;
-		case RANK_S: s.t[2].rank = (uint32_t)v; break;
-		case RANK_G: s.t[3].rank = (uint32_t)v; break;
+		case WORD_ROWS:
+			s.qweight[0] = v;
+			break;
+		case N:
+			s.qweight[1] = v;
+			break;
+		case GROUPS:
+			s.qzeros[0] = v;
+			break;
+		case ZERO_WORDS:
+			s.qzeros[1] = v;
+			break;
+		case K:
+			s.g_idx[0] = v;
+			break;
+		case SCALES_G:
+			s.scales[0] = v;
+			break;
+		case SCALES_N:
+			s.scales[1] = v;
+			break;
+		case DTYPE_W:
+			s.t[0].dtype = (enum gptq_dtype)v;
+			break;
+		case DTYPE_Z:
+			s.t[1].dtype = (enum gptq_dtype)v;
+			break;
+		case DTYPE_S:
+			s.t[2].dtype = (enum gptq_dtype)v;
+			break;
+		case DTYPE_G:
+			s.t[3].dtype = (enum gptq_dtype)v;
+			break;
+		case RANK_W:
+			s.t[0].rank = (uint32_t)v;
+			break;
+		case RANK_Z:
+			s.t[1].rank = (uint32_t)v;
+			break;
+		case RANK_S:
+			s.t[2].rank = (uint32_t)v;
+			break;
+		case RANK_G:
+			s.t[3].rank = (uint32_t)v;
+			break;
 		}
-		ck_assert_msg(gq_layer_measure(&s.layer, (struct gq_layer_claim){0}, &err) == table[i].status, "row %zu", i);
+		ck_assert_msg(gq_layer_measure(&s.layer, (struct gq_layer_claim){0}, &err) == table[i].status,
+			      "row %zu", i);
 		ck_assert_msg(strcmp(err.tensor, table[i].tensor) == 0, "row %zu: %s", i, err.tensor);
 		ck_assert_msg(strcmp(err.found, table[i].found) == 0, "row %zu: %s", i, err.found);
 	}
@@ -241,7 +292,8 @@ START_TEST(sizes_without_end)
 }
 END_TEST
 
-static void groups_of(struct shapes *s, const int64_t *raw, int32_t *g, enum gptq_status status, enum gq_g_idx_kind kind)
+static void groups_of(struct shapes *s, const int64_t *raw, int32_t *g, enum gptq_status status,
+		      enum gq_g_idx_kind kind)
 {
 	enum gq_g_idx_kind got;
 	struct gptq_error err;

@@ -180,24 +180,15 @@ START_TEST(inside)
 		const char *inner, *outer;
 		bool inside;
 	} table[] = {
-		{"a", "a", true},
-		{"a/b", "a", true},
-		{"a/b/new", "a", true},
-		{"a/new/deeper", "a", true},
-		{"a/new/../x", "a", true},
-		{"link/new", "a", true},
-		{"a/b/new", "link", true},
-		{"a/up/a/new", "a", true},
-		{"c", "a", false},
-		{"c/new", "a", false},
-		{"new", "a", false},
-		{"a", "a/b", false},
-		{"ab", "a", false},
-		{".", "a", false},
-		{"a", ".", true},
-		{"a/b/../../new", "a", false},
-		{"a", "nowhere", false},
-		{"/", "a", false},
+		{"a", "a", true},          {"a/b", "a", true},
+		{"a/b/new", "a", true},    {"a/new/deeper", "a", true},
+		{"a/new/../x", "a", true}, {"link/new", "a", true},
+		{"a/b/new", "link", true}, {"a/up/a/new", "a", true},
+		{"c", "a", false},         {"c/new", "a", false},
+		{"new", "a", false},       {"a", "a/b", false},
+		{"ab", "a", false},        {".", "a", false},
+		{"a", ".", true},          {"a/b/../../new", "a", false},
+		{"a", "nowhere", false},   {"/", "a", false},
 		{"a", "/", true},
 	};
 
@@ -208,8 +199,8 @@ START_TEST(inside)
 	ck_assert_int_eq(symlink("a", "link"), 0);
 	ck_assert_int_eq(symlink("..", "a/up"), 0);
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		ck_assert_msg(gq_is_inside(table[i].inner, table[i].outer) == table[i].inside, "%s in %s", table[i].inner,
-			      table[i].outer);
+		ck_assert_msg(gq_is_inside(table[i].inner, table[i].outer) == table[i].inside, "%s in %s",
+			      table[i].inner, table[i].outer);
 }
 END_TEST
 

@@ -69,9 +69,14 @@ static const struct row rows[] = {
 START_TEST(label_and_verdict)
 {
 	const struct row *r = &rows[_i];
-	struct gq_label_place places[2] = {
-		{.file = (char[]){"a.json"}, .key = (char[]){"checkpoint_format"}, .value = (char[]){"gptq"}, .label = GQ_LABEL_V1},
-		{.file = (char[]){"b.json"}, .key = (char[]){"format"}, .value = (char[]){"gptq_v2"}, .label = GQ_LABEL_V2}};
+	struct gq_label_place places[2] = {{.file = (char[]){"a.json"},
+					    .key = (char[]){"checkpoint_format"},
+					    .value = (char[]){"gptq"},
+					    .label = GQ_LABEL_V1},
+					   {.file = (char[]){"b.json"},
+					    .key = (char[]){"format"},
+					    .value = (char[]){"gptq_v2"},
+					    .label = GQ_LABEL_V2}};
 	const struct gq_label_place *sources[] = {&places[r->label == GQ_LABEL_V2], &places[1]};
 	struct gq_layer layers[2] = {{.name = "first", .name_len = 5}, {.name = "second", .name_len = 6}};
 	struct gq_layer_verdict verdicts[2] = {{.verdict = V1}, {.verdict = V2}};
@@ -104,7 +109,8 @@ END_TEST
 
 START_TEST(formats_of_layers)
 {
-	struct gq_layer layers[3] = {{.name = "a", .name_len = 1}, {.name = "b", .name_len = 1}, {.name = "c", .name_len = 1}};
+	struct gq_layer layers[3] = {
+		{.name = "a", .name_len = 1}, {.name = "b", .name_len = 1}, {.name = "c", .name_len = 1}};
 	struct gq_layer_verdict verdicts[3] = {{.verdict = V1}, {.verdict = V2}, {.verdict = VU}};
 	struct gq_source s = {.layers = {layers, 3}};
 	struct gq_survey sv = {.verdicts = verdicts, .n_layers = 3};
@@ -190,8 +196,9 @@ static const struct style_row style_rows[] = {
 	{4, NONE, NONE, NULL, AUTOGPTQ, 0, NO, NONE, 0, "--accept-damaged"},
 	{4, NONE, NONE, NULL, AUTOGPTQ, 1, GPTQ_OK, SMEARED, BY_PRODUCER, ""},
 	/* nobody knows */
-	{4, NONE, NONE, NULL, NOBODY, 0, NO, NONE, 0, "1 zero points, 12.5% of the weights; the first is m, group 0, column 1, "
-						      "stored lane 7: lane makes it 8, word 9"},
+	{4, NONE, NONE, NULL, NOBODY, 0, NO, NONE, 0,
+	 "1 zero points, 12.5% of the weights; the first is m, group 0, column 1, "
+	 "stored lane 7: lane makes it 8, word 9"},
 	{4, NONE, NONE, NULL, UNKNOWN_ONE, 0, NO, NONE, 0, "settles it"},
 	{3, NONE, NONE, NULL, NOBODY, 0, NO, NONE, 0, "gptqmodel-3bit"},
 };
@@ -213,7 +220,11 @@ START_TEST(style_settlement)
 {
 	const struct style_row *r = &style_rows[_i];
 	uint64_t qzeros_shape[2] = {1, 1};
-	struct gq_tensor qzeros = {.name = "m.qzeros", .name_len = 8, .dtype = GPTQ_DTYPE_I32, .rank = 2, .shape = qzeros_shape,
+	struct gq_tensor qzeros = {.name = "m.qzeros",
+				   .name_len = 8,
+				   .dtype = GPTQ_DTYPE_I32,
+				   .rank = 2,
+				   .shape = qzeros_shape,
 				   .nbytes = 4};
 	struct gq_layer layer = {.name = "m",
 				 .name_len = 1,
@@ -234,8 +245,9 @@ START_TEST(style_settlement)
 	struct gq_style_choice *c = &choices[gq_width_index(r->bits)];
 	struct gptq_error err = {.status = GPTQ_OK};
 	struct gq_problems problems = {0};
-	unsigned char bytes[] = "\x38\0\0\0\0\0\0\0{\"m.qzeros\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[0,4]}}"
-				"\x7f\x77\x77\x77"; /* lane 0 is M at 4 bits, the others 7 */
+	unsigned char bytes[] =
+		"\x38\0\0\0\0\0\0\0{\"m.qzeros\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[0,4]}}"
+		"\x7f\x77\x77\x77"; /* lane 0 is M at 4 bits, the others 7 */
 	char *record = r->record ? strdup(r->record) : NULL;
 
 	bytes[0] = (unsigned char)(sizeof(bytes) - 1 - 8 - 4);
@@ -251,7 +263,8 @@ START_TEST(style_settlement)
 	s.has_producer = r->who != NOBODY;
 	s.producer = producer_of(r->who);
 	sv.model.style[gq_width_index(r->bits)].style = r->shown;
-	ck_assert_msg(gq_settle_styles(&s, &sv, &wishes, formats, choices, &err) == r->status, "row %d: %s", _i, err.message);
+	ck_assert_msg(gq_settle_styles(&s, &sv, &wishes, formats, choices, &err) == r->status, "row %d: %s", _i,
+		      err.message);
 	if (r->status == GPTQ_OK) {
 		ck_assert_msg(c->style == r->want, "row %d: %s", _i, gptq_style_name(c->style));
 		ck_assert_msg(c->source == r->source, "row %d: %s", _i, gptq_style_source_name(c->source));

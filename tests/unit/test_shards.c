@@ -61,8 +61,9 @@ START_TEST(index_reading)
 		ck_assert_msg(err.offset == bad[i].offset, "%s: %llu", bad[i].text, (unsigned long long)err.offset);
 		ck_assert_str_eq(err.file, "./i.json");
 	}
-	write_text("i.json", "{\"metadata\": {\"total_size\": 1e3}, \"weight_map\": {\"z\": \"b.safetensors\", "
-			     "\"\\u0061\": \"a.safetensors\", \"y\": \"b.safetensors\", \"n\\u0000\": \"a.safetensors\"}}");
+	write_text("i.json",
+		   "{\"metadata\": {\"total_size\": 1e3}, \"weight_map\": {\"z\": \"b.safetensors\", "
+		   "\"\\u0061\": \"a.safetensors\", \"y\": \"b.safetensors\", \"n\\u0000\": \"a.safetensors\"}}");
 	ck_assert_int_eq(gq_index_read(".", "i.json", &index, &err), GPTQ_OK);
 	ck_assert_uint_eq(index.n_files, 2);
 	ck_assert_str_eq(index.files[0], "a.safetensors");
@@ -80,8 +81,8 @@ END_TEST
 
 START_TEST(with_an_index)
 {
-	static const char *const names[] = {"a.safetensors", "b.safetensors", "m.safetensors.index.json", "sub/s.safetensors",
-					    "x.safetensors"};
+	static const char *const names[] = {"a.safetensors", "b.safetensors", "m.safetensors.index.json",
+					    "sub/s.safetensors", "x.safetensors"};
 	const struct gq_tensor *t;
 	struct gq_problems problems;
 	struct gq_shards shards;
@@ -93,8 +94,9 @@ START_TEST(with_an_index)
 	write_safetensors("b.safetensors", TENSOR("three"), 4);
 	write_safetensors("x.safetensors", TENSOR("four"), 4);
 	write_safetensors("sub/s.safetensors", TENSOR("one"), 4);
-	write_text("m.safetensors.index.json", "{\"weight_map\": {\"one\": \"a.safetensors\", \"two\": \"a.safetensors\", "
-					       "\"three\": \"b.safetensors\"}}");
+	write_text("m.safetensors.index.json",
+		   "{\"weight_map\": {\"one\": \"a.safetensors\", \"two\": \"a.safetensors\", "
+		   "\"three\": \"b.safetensors\"}}");
 	ck_assert_int_eq(open_here(names, 5, &shards, &problems, &err), GPTQ_OK);
 	ck_assert_uint_eq(problems.n, 0);
 	ck_assert_uint_eq(shards.n, 2);
@@ -125,14 +127,17 @@ START_TEST(index_against_shards)
 		const char *text, *words;
 		enum gq_code code;
 	} table[] = {
-		{"{\"weight_map\": {\"one\": \"a.safetensors\", \"two\": \"a.safetensors\", \"three\": \"b.safetensors\", "
+		{"{\"weight_map\": {\"one\": \"a.safetensors\", \"two\": \"a.safetensors\", \"three\": "
+		 "\"b.safetensors\", "
 		 "\"lost\": \"b.safetensors\", \"gone\": \"b.safetensors\"}}",
 		 "places this tensor (and 1 more) in the file", GQ_CODE_INDEX_NAMES_MISSING_TENSOR},
-		{"{\"weight_map\": {\"one\": \"b.safetensors\", \"two\": \"a.safetensors\", \"three\": \"b.safetensors\"}}", "",
-		 GQ_CODE_INDEX_NAMES_MISSING_TENSOR},
-		{"{\"weight_map\": {\"two\": \"a.safetensors\", \"three\": \"b.safetensors\"}}", "does not list this tensor of",
-		 GQ_CODE_TENSOR_NOT_IN_INDEX},
-		{"{\"weight_map\": {\"one\": \"a.safetensors\", \"two\": \"a.safetensors\", \"three\": \"c.safetensors\"}}",
+		{"{\"weight_map\": {\"one\": \"b.safetensors\", \"two\": \"a.safetensors\", \"three\": "
+		 "\"b.safetensors\"}}",
+		 "", GQ_CODE_INDEX_NAMES_MISSING_TENSOR},
+		{"{\"weight_map\": {\"two\": \"a.safetensors\", \"three\": \"b.safetensors\"}}",
+		 "does not list this tensor of", GQ_CODE_TENSOR_NOT_IN_INDEX},
+		{"{\"weight_map\": {\"one\": \"a.safetensors\", \"two\": \"a.safetensors\", \"three\": "
+		 "\"c.safetensors\"}}",
 		 "not there", GQ_CODE_SHARD_MISSING},
 		{"{\"weight_map\": {\"one\": 1}}", "no string", GQ_CODE_INDEX_INVALID},
 	};
@@ -245,7 +250,8 @@ START_TEST(many_shards)
 
 		snprintf(store[i], sizeof(store[i]), "%03u.safetensors", i);
 		names[i] = store[i];
-		snprintf(header, sizeof(header), "{\"t%u\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", i);
+		snprintf(header, sizeof(header), "{\"t%u\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
+			 i);
 		write_safetensors(names[i], header, 4);
 	}
 	ck_assert_int_eq(open_here(names, N, &shards, &problems, &err), GPTQ_OK);
@@ -263,14 +269,16 @@ END_TEST
 
 START_TEST(no_memory)
 {
-	static const char *const names[] = {"a.safetensors", "b.safetensors", "m.safetensors.index.json", "x.safetensors"};
+	static const char *const names[] = {"a.safetensors", "b.safetensors", "m.safetensors.index.json",
+					    "x.safetensors"};
 	enum gptq_status status;
 	long n = 0;
 
 	write_safetensors("a.safetensors", TWO_TENSORS("one", "two"), 8);
 	write_safetensors("b.safetensors", TENSOR("three"), 4);
-	write_text("m.safetensors.index.json", "{\"weight_map\": {\"one\": \"a.safetensors\", \"three\": \"b.safetensors\", "
-					       "\"lost\": \"b.safetensors\"}}");
+	write_text("m.safetensors.index.json",
+		   "{\"weight_map\": {\"one\": \"a.safetensors\", \"three\": \"b.safetensors\", "
+		   "\"lost\": \"b.safetensors\"}}");
 	do {
 		struct gq_problems problems;
 		struct gq_shards shards;

@@ -5,12 +5,12 @@
 #include "base/mem.h"
 #include "base/tree.h"
 
-
 START_TEST(paths)
 {
 	static const struct {
 		const char *a, *b, *joined;
-	} joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a/b", "c/d", "a/b/c/d"}};
+	} joins[] = {
+		{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a/b", "c/d", "a/b/c/d"}};
 
 	for (size_t i = 0; i < sizeof(joins) / sizeof(joins[0]); i++) {
 		char *p = gq_path_join(joins[i].a, joins[i].b);
