@@ -20,6 +20,7 @@ static struct gq_code_stats plain_codes(double shift)
 	struct gq_code_stats s;
 
 	memset(&s, 0, sizeof(s));
+	s.n_codes = 100000;
 	s.n_lanes = s.n_kept = 1000;
 	s.in_group = (struct gq_moments){1000, 9000, 0};
 	s.shift_a = clusters(100, shift, 0.2);
@@ -101,7 +102,17 @@ START_TEST(strong_rules)
 	check(&layer, GPTQ_VERDICT_V1, GQ_RULE_MEAN_SHIFT);
 	memcpy(s.spike, (uint64_t[4]){10, 99, 10, 5}, sizeof(s.spike));
 	check(&layer, GPTQ_VERDICT_V1, GQ_RULE_MEAN_SHIFT);
+	/* At 2 bits a sure mean shift counts as much as a few lowest M. */
+	s = plain_codes(1);
+	s.n_first = s.first_heaps = 4;
+	s.first_to_zero = 40;
+	s.first_to_max = 10;
+	layer.pack.bits = 2;
+	check(&layer, GPTQ_VERDICT_UNDETERMINED, GQ_RULE_NONE);
+	layer.pack.bits = 4;
+	check(&layer, GPTQ_VERDICT_V2, GQ_RULE_LOWEST_MAX);
 	/* Two at odds settle nothing. */
+	s = plain_codes(1);
 	s.rows_v1 = 3;
 	s.groups_v2 = 5;
 	check(&layer, GPTQ_VERDICT_UNDETERMINED, GQ_RULE_NONE);

@@ -78,6 +78,18 @@ static bool fits(enum lab_storage storage, unsigned bits)
 	return bits == 3 ? storage != LAB_WORD : storage != LAB_LEGACY;
 }
 
+static struct lab_recipe recipe_of(enum lab_family family, unsigned bits, size_t k, size_t n, size_t group_size,
+				   uint64_t seed)
+{
+	return (struct lab_recipe){.family = family,
+				   .bits = bits,
+				   .word_bits = 32,
+				   .k = k,
+				   .n = n,
+				   .group_size = group_size,
+				   .seed = seed};
+}
+
 static void measure(const struct lab_layer *layer, enum lab_storage storage, struct fact *fact)
 {
 	const struct lab_recipe *r = &layer->recipe;
@@ -168,8 +180,6 @@ static void count_style(const struct gq_model_verdict *m, unsigned bits, enum la
 		printf("wrong style: %u bits, storage %d: %s\n", bits, (int)storage, gptq_style_name(style));
 }
 
-/* ------------------------------------------------------------------------------- all families, all widths */
-
 #define N_CONFIGS 6
 static const struct {
 	size_t group_size;
@@ -187,15 +197,12 @@ static void run_family(unsigned bits, enum lab_family family, struct tables *t)
 	bool sane = family < LAB_N_SANE;
 
 	for (unsigned c = 0; c < N_CONFIGS; c++) {
-		struct lab_recipe recipe = {.family = family,
-					    .bits = bits,
-					    .word_bits = 32,
-					    .k = 512,
-					    .n = 128,
-					    .group_size = configs[c].group_size,
-					    .act_order = configs[c].act_order,
-					    .seed = 1000 * bits + 10 * family + c};
-		struct lab_layer *layer = lab_make(&recipe);
+		struct lab_recipe recipe =
+			recipe_of(family, bits, 512, 128, configs[c].group_size, 1000 * bits + 10 * family + c);
+		struct lab_layer *layer;
+
+		recipe.act_order = configs[c].act_order;
+		layer = lab_make(&recipe);
 
 		for (enum lab_storage s = LAB_V2; s < LAB_N_STORAGES; s++)
 			if (fits(s, bits)) {
@@ -250,26 +257,18 @@ START_TEST(all_families)
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------- symmetric quantisers */
-
 START_TEST(symmetric_layers)
 {
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
 		for (unsigned f = 0; f < LAB_N_FAMILIES; f += 2)
 			for (enum lab_storage s = LAB_V2; s <= LAB_LEGACY; s++) {
-				struct lab_recipe recipe = {.family = f,
-							    .quantiser = f % 4 ? LAB_SYMMETRIC : LAB_FULL_RANGE,
-							    .bits = gq_widths[w],
-							    .word_bits = 32,
-							    .k = 256,
-							    .n = 64,
-							    .group_size = 32,
-							    .seed = f};
+				struct lab_recipe recipe = recipe_of(f, gq_widths[w], 256, 64, 32, f);
 				struct table t;
 				struct fact fact;
 
 				if (!fits(s, gq_widths[w]))
 					continue;
+				recipe.quantiser = f % 4 ? LAB_SYMMETRIC : LAB_FULL_RANGE;
 				memset(&t, 0, sizeof(t));
 				make(&recipe, s, &fact);
 				ck_assert_int_ne(fact.zeros.sentinel, GQ_SENTINEL_NONE);
@@ -280,8 +279,6 @@ START_TEST(symmetric_layers)
 			}
 }
 END_TEST
-
-/* ---------------------------------------------------------------------- large models of unlike layers */
 
 /* Codes of 8 bits need many layers for a verdict. */
 #define N_POOL_8 200
@@ -303,13 +300,9 @@ static void run_row(const struct row *row, unsigned seed)
 	const struct fact **model = calloc(n, sizeof(const struct fact *));
 
 	for (unsigned i = 0; i < n; i++) {
-		struct lab_recipe recipe = {.family = i * 100 < row->percent * n ? row->some : row->most,
-					    .bits = row->bits,
-					    .word_bits = 32,
-					    .k = row->bits == 8 ? 512 : 256,
-					    .n = row->bits == 8 ? 128 : 96,
-					    .group_size = 128,
-					    .seed = 77000 + 1000 * seed + i};
+		struct lab_recipe recipe =
+			recipe_of(i * 100 < row->percent * n ? row->some : row->most, row->bits,
+				  row->bits == 8 ? 512 : 256, row->bits == 8 ? 128 : 96, 128, 77000 + 1000 * seed + i);
 		struct lab_layer *layer = lab_make(&recipe);
 
 		for (unsigned s = 0; s < 2; s++)
@@ -350,8 +343,6 @@ START_TEST(large_models)
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------- small models */
-
 #define N_SMALL 7
 
 /* Seven layers of 64 columns or so, as a toy transformer has; bits of 0 mix the widths. */
@@ -362,14 +353,10 @@ static void make_small(unsigned bits, unsigned word_bits, enum lab_family family
 	static const unsigned widths[N_SMALL] = {4, 4, 2, 3, 4, 8, 4};
 
 	for (unsigned i = 0; i < N_SMALL; i++) {
-		struct lab_recipe recipe = {.family = family,
-					    .bits = bits ? bits : widths[i],
-					    .word_bits = word_bits,
-					    .k = k[i],
-					    .n = n[i],
-					    .group_size = 32,
-					    .seed = seed * N_SMALL + i};
+		struct lab_recipe recipe =
+			recipe_of(family, bits ? bits : widths[i], k[i], n[i], 32, seed * N_SMALL + i);
 
+		recipe.word_bits = word_bits;
 		make(&recipe, storage == LAB_LEGACY && recipe.bits != 3 ? LAB_WORD : storage, &facts[i]);
 	}
 }
@@ -446,8 +433,6 @@ START_TEST(other_words)
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------- models of two kinds */
-
 START_TEST(half_converted)
 {
 	static const unsigned widths[] = {2, 3, 4, 4};
@@ -480,15 +465,10 @@ START_TEST(half_words)
 			struct gq_model_verdict m;
 
 			for (unsigned i = 0; i < 24; i++) {
-				struct lab_recipe recipe = {.family = LAB_GAUSS,
-							    .quantiser = symmetric ? LAB_SYMMETRIC : LAB_ASYMMETRIC,
-							    .bits = bits,
-							    .word_bits = 64,
-							    .k = 256,
-							    .n = 128,
-							    .group_size = 32,
-							    .seed = 5000 + i};
+				struct lab_recipe recipe = recipe_of(LAB_GAUSS, bits, 256, 128, 32, 5000 + i);
 
+				recipe.quantiser = symmetric ? LAB_SYMMETRIC : LAB_ASYMMETRIC;
+				recipe.word_bits = 64;
 				make(&recipe, LAB_HALVES, &facts[i]);
 				model[i] = &facts[i];
 			}
