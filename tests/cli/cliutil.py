@@ -2,7 +2,6 @@
 """What the checks of the command line share: running, comparing, counting."""
 import hashlib
 import os
-import shlex
 import subprocess
 
 
@@ -39,18 +38,27 @@ class Result:
         return said[-400:] or "(silent)"
 
 
+def rounds(n):
+    """How many of n rounds a randomised test runs: GQ_ROUNDS percent, at least one."""
+    return max(1, n * int(os.environ.get("GQ_ROUNDS", "100")) // 100)
+
+
 class Commands:
-    """The folder of the commands under test.  A command that hangs fails. GQ_WRAPPER: words to put in front of it."""
+    """The folder of the commands under test.  A command that hangs fails.
+
+    The words of GQ_WRAPPER (valgrind, say) are put in front of each command.
+    """
 
     def __init__(self, folder, timeout=120):
         self.folder, self.timeout = os.path.abspath(folder), timeout
+        self.wrapper = os.environ.get("GQ_WRAPPER", "").split()
 
     def run(self, name, *args):
         env = dict(os.environ, LC_ALL="C", NO_COLOR="1")
         try:
-            wrapper = shlex.split(os.environ.get("GQ_WRAPPER", ""))
-            return Result(subprocess.run([*wrapper, os.path.join(self.folder, name), *args], stdin=subprocess.DEVNULL,
-                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=self.timeout))
+            return Result(subprocess.run(
+                [*self.wrapper, os.path.join(self.folder, name), *args], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=self.timeout))
         except subprocess.TimeoutExpired:
             return Result(subprocess.CompletedProcess(args, 124, b"", b"ran into the time limit"))
 

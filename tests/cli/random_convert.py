@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "gen"))
 
 import make_checkpoint  # noqa: E402
 import specs  # noqa: E402
-from cliutil import Commands, Tally, differences, digest  # noqa: E402
+from cliutil import Commands, Tally, differences, digest, rounds  # noqa: E402
 
 
 class Run:
@@ -163,7 +163,7 @@ def main():
         with open(args.spec, encoding="utf-8") as f:
             chosen = [dict(specs.SPEC_DEFAULTS, **json.load(f))]
     else:
-        chosen = [specs.random_spec(args.seed + i) for i in range(args.count)]
+        chosen = [specs.random_spec(args.seed + i) for i in range(rounds(args.count))]
     commands, tally = Commands(args.commands), Tally()
     for spec in chosen:
         before = len(tally.failures)

@@ -410,7 +410,7 @@ def check_generator(tally, count):
 
 
 def check_random_convert(tally, count):
-    """random_convert.py passes on a right converter and fails on each wrong one."""
+    """random_convert.py passes on a right converter and fails on each that has one fault."""
     script = os.path.join(HERE, "..", "cli", "random_convert.py")
     with tempfile.TemporaryDirectory() as tmp:
         fake = os.path.join(tmp, "gptq-convert")
@@ -419,7 +419,9 @@ def check_random_convert(tally, count):
         os.chmod(fake, os.stat(fake).st_mode | stat.S_IXUSR)
         for fault in ("", "forgets-format", "keeps-record", "forgets-padding", "grows-always"):
             env = dict(os.environ, FAKE_CONVERTER_FAULT=fault)
-            done = subprocess.run([sys.executable, script, tmp, "--seed", "1", "--count", str(count)], env=env,
+            # Seed 1 has a key format, a record, padding and a label in the header: all that the faults need.
+            rounds = "1" if fault else str(count)
+            done = subprocess.run([sys.executable, script, tmp, "--seed", "1", "--count", rounds], env=env,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             closing = done.stdout.decode().strip().splitlines()[-1:]
             if fault:
