@@ -179,6 +179,34 @@ static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, s
 	return cv->report->record ? GPTQ_OK : gq_fail_nomem(err);
 }
 
+/*
+ * A mixed model going to v1 keeps the layers that are v1 already, in the style that they have: one record must be true
+ * of them and of those that are written now.
+ */
+static enum gptq_status check_kept_layers(struct gq_conversion *cv, bool any_zero, struct gptq_error *err)
+{
+	struct gq_unit *u = &cv->units[0];
+	struct gq_style_choice kept[GQ_N_WIDTHS];
+	enum gptq_status status;
+
+	if (cv->from || cv->to != GPTQ_ZEROS_V1 || !any_zero)
+		return GPTQ_OK;
+	status = gq_best_styles(&u->source, &u->survey, u->formats, kept, err);
+	for (unsigned w = 0; w < GQ_N_WIDTHS && status == GPTQ_OK; w++) {
+		enum gptq_v1_style now = gq_style_for_width(cv->write_style, kept[w].bits);
+
+		if (!kept[w].n_layers || kept[w].style == GPTQ_STYLE_CLEAN || kept[w].style == now)
+			continue;
+		status = gq_fail(err, GPTQ_E_REFUSED,
+				 "the layers that are v1 already store z = 0 in the style %s at %u bits, and --v1-style %s "
+				 "would write the others differently: no one style would be true of the model\n"
+				 "--to v2 has no such question",
+				 kept[w].style ? gptq_style_name(kept[w].style) : "(open)", kept[w].bits,
+				 gptq_style_name(cv->write_style));
+	}
+	return status;
+}
+
 static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bool asymmetric, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
@@ -345,6 +373,8 @@ enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *er
 
 	cv->write_style = cv->to == GPTQ_ZEROS_V1 ? cv->options->v1_style : GPTQ_STYLE_NONE;
 	status = count_zeros(cv, &any_zero, &asymmetric, err);
+	if (status == GPTQ_OK)
+		status = check_kept_layers(cv, any_zero, err);
 	if (status == GPTQ_OK)
 		status = choose_record(cv, any_zero, err);
 	if (status == GPTQ_OK && !cv->units[0].source.file)
