@@ -315,7 +315,7 @@ static enum gptq_status note_strays(struct gq_shards *shards, const char *const 
 
 		if (!gq_has_suffix(names[i], ".safetensors") || contains(model, n_model, names[i]))
 			continue;
-		grown = gq_realloc_array(shards->stray, shards->n_stray + 1, sizeof(*shards->stray));
+		grown = gq_array_more(shards->stray, shards->n_stray, sizeof(*shards->stray));
 		if (!grown)
 			return gq_fail_nomem(err);
 		shards->stray = grown;
