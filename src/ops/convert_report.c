@@ -38,12 +38,14 @@ enum gptq_status gq_report_label(struct gptq_convert_report *r, const char *file
 				 const char *old_value, const char *new_value, struct gptq_error *err)
 {
 	struct gptq_convert_label *l = gq_array_more(r->labels, r->n_labels, sizeof(*l));
+	char masked[512];
 
 	if (!l)
 		return gq_fail_nomem(err);
 	r->labels = l;
 	l += r->n_labels++;
-	l->file = gq_strdup(file);
+	gq_mask(masked, sizeof(masked), file, strlen(file), false); /* a shard may have any name */
+	l->file = gq_strdup(masked);
 	l->key = gq_strdup(key);
 	l->old_value = old_value ? gq_strdup(old_value) : NULL;
 	l->new_value = gq_strdup(new_value);
