@@ -29,6 +29,7 @@ struct gq_dynamic {
 	struct rule *rules;
 	size_t n, n_dynamic; /* the first n_dynamic come from dynamic */
 	size_t compiled_bytes;
+	bool nomem; /* some match ran out of memory */
 	pcre2_general_context *general;
 	pcre2_compile_context *compile;
 	pcre2_match_context *match;
@@ -255,9 +256,11 @@ static enum gq_dynamic_result ask(struct gq_dynamic *dynamic, struct rule *rule,
 	case PCRE2_ERROR_MATCHLIMIT:
 	case PCRE2_ERROR_DEPTHLIMIT:
 	case PCRE2_ERROR_HEAPLIMIT:
-	case PCRE2_ERROR_NOMEMORY:
 	case PCRE2_ERROR_RECURSELOOP:
 		rule->dead = true;
+		return GQ_DYNAMIC_LIMIT;
+	case PCRE2_ERROR_NOMEMORY: /* the system's limit, not the rule's: gq_dynamic_check() tells */
+		dynamic->nomem = true;
 		return GQ_DYNAMIC_LIMIT;
 	default: /* no match, or a path that is no UTF-8 */
 		return GQ_DYNAMIC_NONE;
@@ -290,4 +293,9 @@ enum gq_dynamic_result gq_dynamic_match(struct gq_dynamic *dynamic, const char *
 	}
 	*index = SIZE_MAX;
 	return GQ_DYNAMIC_NONE;
+}
+
+enum gptq_status gq_dynamic_check(const struct gq_dynamic *dynamic, struct gptq_error *err)
+{
+	return dynamic && dynamic->nomem ? gq_fail_nomem(err) : GPTQ_OK;
 }
