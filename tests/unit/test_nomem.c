@@ -104,6 +104,17 @@ static void make_cache(const char *dir)
 	ck_assert_int_eq(chdir(scratch), 0);
 }
 
+/* Under valgrind every tenth allocation has to do. A sweep is over when none of some 20 more has failed. */
+static long step(void)
+{
+	return (long)(100 / unit_rounds(100));
+}
+
+static bool go_on(unsigned n_good)
+{
+	return (long)n_good * step() < 20;
+}
+
 static unsigned n_descriptors(void)
 {
 	return count_entries("/proc/self/fd");
@@ -151,10 +162,11 @@ static void sweep_inspect(const char *what, const char *path, struct gptq_inspec
 
 	o.struct_size = sizeof(o);
 	ck_assert_int_eq(inspect(path, &o, &whole), GPTQ_OK);
-	while (n_good < 20) {
+	while (go_on(n_good)) {
 		enum gptq_status status;
 
-		gq_mem_fail_after(n++);
+		gq_mem_fail_after(n);
+		n += step();
 		status = inspect(path, &o, &n_findings);
 		ck_assert_msg(status == GPTQ_OK || status == GPTQ_E_NOMEM, "%s, allocation %ld: status %d", what, n, status);
 		ck_assert_msg(status != GPTQ_OK || n_findings == whole, "%s, allocation %ld: %zu findings, not %zu", what, n,
@@ -193,12 +205,13 @@ static void sweep_convert(const char *what, const char *in, struct gptq_convert_
 	long n = 0;
 
 	o.struct_size = sizeof(o);
-	while (n_good < 20) {
+	while (go_on(n_good)) {
 		struct gptq_convert_report *r = (void *)&o;
 		struct gptq_error err;
 		enum gptq_status status;
 
-		gq_mem_fail_after(n++);
+		gq_mem_fail_after(n);
+		n += step();
 		status = gptq_convert(in, "O", &o, &r, &err);
 		gq_mem_fail_after(-1);
 		if (status == GPTQ_OK) {
