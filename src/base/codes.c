@@ -25,17 +25,14 @@ enum gq_severity gq_code_severity(enum gq_code code)
 enum gptq_status gq_problems_add(struct gq_problems *problems, enum gq_code code, const struct gptq_error *error,
 				 struct gptq_error *err)
 {
+	void *items;
+
 	if (problems->n_of[code]++ >= GQ_PROBLEMS_OF_A_CODE)
 		return GPTQ_OK;
-	if (problems->n == problems->capacity) {
-		size_t capacity = problems->capacity ? problems->capacity * 2 : 4;
-		void *items = gq_realloc_array(problems->items, capacity, sizeof(*problems->items));
-
-		if (!items)
-			return gq_fail_nomem(err);
-		problems->items = items;
-		problems->capacity = capacity;
-	}
+	items = gq_array_more(problems->items, problems->n, sizeof(*problems->items));
+	if (!items)
+		return gq_fail_nomem(err);
+	problems->items = items;
 	problems->items[problems->n++] = (struct gq_problem){.code = code, .error = *error};
 	return GPTQ_OK;
 }

@@ -88,7 +88,7 @@ struct gq_problem {
 
 struct gq_problems {
 	struct gq_problem *items;
-	size_t n, capacity;
+	size_t n;
 	uint64_t n_of[GQ_N_CODES]; /* how many there were, those that were not kept included */
 };
 
