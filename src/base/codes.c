@@ -25,8 +25,11 @@ enum gq_severity gq_code_severity(enum gq_code code)
 enum gptq_status gq_problems_add(struct gq_problems *problems, enum gq_code code, const struct gptq_error *error,
 				 struct gptq_error *err)
 {
-	void *items = gq_array_more(problems->items, problems->n, sizeof(*problems->items));
+	void *items;
 
+	if (problems->n_of[code]++ >= GQ_PROBLEMS_OF_A_CODE)
+		return GPTQ_OK;
+	items = gq_array_more(problems->items, problems->n, sizeof(*problems->items));
 	if (!items)
 		return gq_fail_nomem(err);
 	problems->items = items;

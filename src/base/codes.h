@@ -83,12 +83,16 @@ struct gq_problem {
 	struct gptq_error error; /* its status decides the exit code of commands that cannot go on */
 };
 
+/* So many of one code are kept. A header of 100 MB can name a million broken layers, and each takes 3 KiB here. */
+#define GQ_PROBLEMS_OF_A_CODE 1000
+
 struct gq_problems {
 	struct gq_problem *items;
 	size_t n;
+	uint64_t n_of[GQ_N_CODES]; /* how many there were, those that were not kept included */
 };
 
-/* Adds a copy of *error under `code`. GPTQ_E_NOMEM is the only failure. */
+/* Adds a copy of *error under `code`, or only counts it. GPTQ_E_NOMEM is the only failure. */
 enum gptq_status gq_problems_add(struct gq_problems *problems, enum gq_code code, const struct gptq_error *error,
 				 struct gptq_error *err);
 /* The first problem of that severity, or NULL. */

@@ -120,7 +120,7 @@ static enum gptq_status check_many(const struct gq_json_dup *dup, const struct g
 enum gptq_status gq_json_dup_event(struct gq_json_dup *dup, const struct gq_json_event *ev, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
-	size_t first;
+	size_t first, n;
 
 	if (ev->type == GQ_JSON_KEY)
 		return add_key(dup, ev, err);
@@ -131,10 +131,11 @@ enum gptq_status gq_json_dup_event(struct gq_json_dup *dup, const struct gq_json
 	} else if (ev->type == GQ_JSON_OBJECT_END) {
 		dup->depth--;
 		first = dup->first_key[dup->depth];
-		if (dup->n_keys - first <= FEW)
-			status = check_few(dup, dup->keys + first, dup->n_keys - first, err);
-		else
-			status = check_many(dup, dup->keys + first, dup->n_keys - first, err);
+		n = dup->n_keys - first;
+		if (n > FEW)
+			status = check_many(dup, dup->keys + first, n, err);
+		else if (n > 0) /* before the first key there is no array */
+			status = check_few(dup, dup->keys + first, n, err);
 		dup->n_keys = first;
 		dup->unescaped.size = dup->first_byte[dup->depth];
 	}

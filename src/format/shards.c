@@ -7,6 +7,7 @@
 #include "format/index.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -309,12 +310,15 @@ static enum gptq_status pick_index(const char *const *names, size_t n, const cha
 	return GPTQ_OK;
 }
 
+static int by_string(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* list is sorted: a folder may hold 100,000 files, and as many shards. */
 static bool contains(const char *const *list, size_t n, const char *name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(list[i], name) == 0)
-			return true;
-	return false;
+	return n && bsearch(&name, list, n, sizeof(*list), by_string);
 }
 
 static enum gptq_status note_strays(struct gq_shards *shards, const char *const *names, size_t n,

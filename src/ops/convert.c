@@ -139,7 +139,7 @@ static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error
 	enum gptq_status status;
 
 	if (s->bits || some_width_agrees(s))
-		return GPTQ_OK;
+		return gq_dynamic_check(s->dynamic, err);
 	status = gq_fail(err, GPTQ_E_FORMAT,
 			 "no layer is packed at the width that the config says: does the config belong "
 			 "to this model? Correct its bits");

@@ -5,17 +5,24 @@
 #include "ops/convert_internal.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* A folder's shards are in the order of their names. */
+static int by_shard_name(const void *name, const void *shard)
+{
+	return strcmp(name, ((const struct gq_shard *)shard)->name);
+}
 
 struct gq_unit *gq_unit_of_file(const struct gq_conversion *cv, const char *name, uint32_t *shard)
 {
 	const struct gq_shards *shards = &cv->units[0].source.shards;
+	const struct gq_shard *found =
+		shards->n ? bsearch(name, shards->items, shards->n, sizeof(*shards->items), by_shard_name) : NULL;
 
-	for (uint32_t i = 0; i < shards->n; i++) {
-		if (strcmp(shards->items[i].name, name) == 0) {
-			*shard = i;
-			return &cv->units[0];
-		}
+	if (found) {
+		*shard = (uint32_t)(found - shards->items);
+		return &cv->units[0];
 	}
 	for (size_t i = 1; i < cv->n_units; i++) {
 		if (strcmp(cv->units[i].name, name) == 0) {

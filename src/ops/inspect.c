@@ -337,9 +337,11 @@ static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
 		status = gq_inspect_tensor_findings(in, err);
 	if (status == GPTQ_OK)
 		status = gq_inspect_readers(in, err);
+	if (status == GPTQ_OK)
+		status = gq_dynamic_check(s->dynamic, err);
 	for (size_t i = 0; i < s->problems.n; i++)
 		r->unreadable = r->unreadable || is_opening_trouble(s->problems.items[i].code);
-	if (r->n_findings)
+	if (status == GPTQ_OK && r->n_findings) /* else the last one may be half filled */
 		qsort(r->findings, r->n_findings, sizeof(*r->findings), by_weight);
 	return status;
 }

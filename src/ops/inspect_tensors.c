@@ -356,6 +356,19 @@ static enum gptq_status other_files(struct gq_inspection *in, struct gptq_error 
 	return status;
 }
 
+/* Codes of which there were more than are kept. */
+static enum gptq_status left_out_findings(struct gq_inspection *in, struct gptq_error *err)
+{
+	const struct gq_problems *problems = &in->source.problems;
+	enum gptq_status status = GPTQ_OK;
+
+	for (unsigned code = 0; code < GQ_N_CODES && status == GPTQ_OK; code++)
+		if (problems->n_of[code] > GQ_PROBLEMS_OF_A_CODE)
+			status = gq_find(in, (enum gq_code)code, "", err, "and %llu more like these",
+					 (unsigned long long)(problems->n_of[code] - GQ_PROBLEMS_OF_A_CODE));
+	return status;
+}
+
 enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
@@ -369,6 +382,8 @@ enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gpt
 		gptq_error_format(&e, text, sizeof(text));
 		status = gq_find(in, p->code, p->error.file[0] ? p->error.file : p->error.tensor, err, "%s", text);
 	}
+	if (status == GPTQ_OK)
+		status = left_out_findings(in, err);
 	if (status == GPTQ_OK && in->surveyed)
 		status = verdict_findings(in, err);
 	if (status == GPTQ_OK && in->surveyed)

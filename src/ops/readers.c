@@ -73,10 +73,12 @@ static enum gptq_status styles_part(const struct gq_qzeros *qz, enum gptq_zeros_
 				    enum gptq_v1_style style, bool *part, struct gptq_error *err)
 {
 	size_t n = gq_row_lanes(qz->pack, qz->row_bytes);
-	uint8_t *lanes = gq_malloc_array(n, 3), *z = lanes + n, *other = z + n;
+	uint8_t *lanes = gq_malloc_array(n, 3), *z, *other;
 
 	if (!lanes)
 		return gq_fail_nomem(err);
+	z = lanes + n;
+	other = z + n;
 	for (size_t g = 0; g < qz->rows && !*part; g++) {
 		qz->layout->unpack_line((const char *)qz->words + g * qz->row_bytes, qz->pack, n, lanes);
 		gq_zeros_decode(lanes, n, qz->pack, format, style, z);

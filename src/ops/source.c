@@ -275,6 +275,8 @@ enum gptq_status gq_source_open(const char *path, const struct gq_source_options
 		status = read_labels(s, err);
 	if (status == GPTQ_OK)
 		status = gq_layers_find(&s->shards, gq_source_claim, s, &s->layers, &s->problems, err);
+	if (status == GPTQ_OK)
+		status = gq_dynamic_check(s->dynamic, err);
 	if (status != GPTQ_OK)
 		gq_source_close(s);
 	return status;

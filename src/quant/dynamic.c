@@ -3,6 +3,7 @@
 #include "quant/dynamic.h"
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 #include <pcre2.h>
@@ -11,8 +12,14 @@
 #define MAX_RULES 65536
 /* A short pattern can compile to much more than its length; all of a config's together may not. */
 #define MAX_COMPILED_BYTES ((size_t)16 << 20)
-/* Honest patterns on module paths take some hundred steps. */
-#define MATCH_LIMIT 100000
+/*
+ * Honest patterns on module paths take some hundred steps, and a checkpoint has some ten thousand layers and some ten
+ * rules. A hostile one may have 65,536 rules and half a million layers, so the steps of one match are limited, and the
+ * cost of all matches together as well.
+ */
+#define CHEAP_MATCH 500     /* steps that a match may take without being counted more than once */
+#define MATCH_LIMIT 100000  /* steps that it may take at all: 200 cheap ones */
+#define MAX_COST 20000000   /* in cheap matches */
 #define DEPTH_LIMIT 10000
 #define HEAP_LIMIT_KIB 4096
 
@@ -29,6 +36,9 @@ struct gq_dynamic {
 	struct rule *rules;
 	size_t n, n_dynamic; /* the first n_dynamic come from dynamic */
 	size_t compiled_bytes;
+	struct gq_map names; /* of extra_config's keys, to their rules */
+	uint64_t cost;       /* so far, in cheap matches */
+	bool nomem;          /* some match ran out of memory */
 	pcre2_general_context *general;
 	pcre2_compile_context *compile;
 	pcre2_match_context *match;
@@ -58,7 +68,6 @@ static bool make_contexts(struct gq_dynamic *dynamic)
 	if (!dynamic->compile || !dynamic->match || !dynamic->data)
 		return false;
 	pcre2_set_parens_nest_limit(dynamic->compile, 100);
-	pcre2_set_match_limit(dynamic->match, MATCH_LIMIT);
 	pcre2_set_depth_limit(dynamic->match, DEPTH_LIMIT);
 	pcre2_set_heap_limit(dynamic->match, HEAP_LIMIT_KIB);
 	return true;
@@ -146,6 +155,9 @@ static bool add_rule(struct gq_dynamic *dynamic, const struct gq_json_tree *tree
 	ok = read_key(tree, &tree->nodes[node], rule) && read_overrides(tree, node, rule);
 	if (ok && (!extra || is_pattern(rule->key, rule->key_n)))
 		ok = compile(dynamic, rule, extra ? 0 : PCRE2_ANCHORED);
+	if (ok && extra)
+		ok = gq_map_insert(&dynamic->names, rule->key, rule->key_n, (uint32_t)(dynamic->n - 1), NULL) !=
+		     GQ_MAP_NOMEM;
 	rule->shown.text = rule->text;
 	rule->shown.pack_dtype = rule->pack_dtype;
 	rule->shown.problem = rule->problem;
@@ -199,6 +211,8 @@ enum gptq_status gq_dynamic_new(const struct gq_config_file *file, const struct 
 			       config->where, n, MAX_RULES);
 	made = gq_calloc(1, sizeof(*made));
 	if (made)
+		gq_map_init(&made->names);
+	if (made)
 		made->rules = gq_calloc(n, sizeof(*made->rules));
 	if (!made || !made->rules || !make_contexts(made) || !add_rules(made, tree, config)) {
 		gq_dynamic_free(made);
@@ -221,6 +235,7 @@ void gq_dynamic_free(struct gq_dynamic *dynamic)
 		gq_free(rule->pack_dtype);
 		gq_free(rule->problem);
 	}
+	gq_map_free(&dynamic->names);
 	pcre2_match_data_free(dynamic->data);
 	pcre2_match_context_free(dynamic->match);
 	pcre2_compile_context_free(dynamic->compile);
@@ -239,6 +254,24 @@ const struct gq_dynamic_rule *gq_dynamic_rule_at(const struct gq_dynamic *dynami
 	return index < dynamic->n ? &dynamic->rules[index].shown : NULL;
 }
 
+/* Runs the pattern, for few steps at first. What is beyond the budget is a limit that was hit. */
+static int run(struct gq_dynamic *dynamic, const struct rule *rule, const char *module, size_t n)
+{
+	int rc = PCRE2_ERROR_MATCHLIMIT;
+
+	for (uint32_t steps = CHEAP_MATCH; rc == PCRE2_ERROR_MATCHLIMIT && steps <= MATCH_LIMIT;
+	     steps *= MATCH_LIMIT / CHEAP_MATCH) {
+		uint64_t cost = steps / CHEAP_MATCH + n / 1024; /* a path is looked through as a whole, too */
+
+		if (dynamic->cost + cost > MAX_COST)
+			break;
+		dynamic->cost += cost;
+		pcre2_set_match_limit(dynamic->match, steps);
+		rc = pcre2_match(rule->code, (PCRE2_SPTR)module, n, 0, 0, dynamic->data, dynamic->match);
+	}
+	return rc;
+}
+
 /* What one pattern says: NONE, LIMIT, or what the rule is for. */
 static enum gq_dynamic_result ask(struct gq_dynamic *dynamic, struct rule *rule, const char *module, size_t n)
 {
@@ -248,16 +281,18 @@ static enum gq_dynamic_result ask(struct gq_dynamic *dynamic, struct rule *rule,
 		return GQ_DYNAMIC_NONE;
 	if (rule->dead)
 		return GQ_DYNAMIC_LIMIT;
-	rc = pcre2_match(rule->code, (PCRE2_SPTR)module, n, 0, 0, dynamic->data, dynamic->match);
+	rc = run(dynamic, rule, module, n);
 	if (rc >= 0)
 		return rule->shown.exclude ? GQ_DYNAMIC_EXCLUDE : GQ_DYNAMIC_OVERRIDE;
 	switch (rc) {
 	case PCRE2_ERROR_MATCHLIMIT:
 	case PCRE2_ERROR_DEPTHLIMIT:
 	case PCRE2_ERROR_HEAPLIMIT:
-	case PCRE2_ERROR_NOMEMORY:
 	case PCRE2_ERROR_RECURSELOOP:
 		rule->dead = true;
+		return GQ_DYNAMIC_LIMIT;
+	case PCRE2_ERROR_NOMEMORY: /* the system's limit, not the rule's: gq_dynamic_check() tells */
+		dynamic->nomem = true;
 		return GQ_DYNAMIC_LIMIT;
 	default: /* no match, or a path that is no UTF-8 */
 		return GQ_DYNAMIC_NONE;
@@ -267,6 +302,7 @@ static enum gq_dynamic_result ask(struct gq_dynamic *dynamic, struct rule *rule,
 enum gq_dynamic_result gq_dynamic_match(struct gq_dynamic *dynamic, const char *module, size_t n, size_t *index)
 {
 	size_t ignored;
+	uint32_t named;
 
 	if (!index)
 		index = &ignored;
@@ -276,11 +312,9 @@ enum gq_dynamic_result gq_dynamic_match(struct gq_dynamic *dynamic, const char *
 		if (result != GQ_DYNAMIC_NONE)
 			return result;
 	}
-	for (; *index < dynamic->n; ++*index) {
-		const struct rule *rule = &dynamic->rules[*index];
-
-		if (rule->key_n == n && memcmp(rule->key, module, n) == 0)
-			return rule->shown.exclude ? GQ_DYNAMIC_EXCLUDE : GQ_DYNAMIC_OVERRIDE;
+	if (gq_map_find(&dynamic->names, module, n, &named)) {
+		*index = named;
+		return dynamic->rules[named].shown.exclude ? GQ_DYNAMIC_EXCLUDE : GQ_DYNAMIC_OVERRIDE;
 	}
 	for (*index = dynamic->n_dynamic; *index < dynamic->n; ++*index) {
 		enum gq_dynamic_result result = ask(dynamic, &dynamic->rules[*index], module, n);
@@ -290,4 +324,9 @@ enum gq_dynamic_result gq_dynamic_match(struct gq_dynamic *dynamic, const char *
 	}
 	*index = SIZE_MAX;
 	return GQ_DYNAMIC_NONE;
+}
+
+enum gptq_status gq_dynamic_check(const struct gq_dynamic *dynamic, struct gptq_error *err)
+{
+	return dynamic && dynamic->nomem ? gq_fail_nomem(err) : GPTQ_OK;
 }

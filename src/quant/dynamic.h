@@ -50,4 +50,7 @@ const struct gq_dynamic_rule *gq_dynamic_rule_at(const struct gq_dynamic *dynami
 /* Asks the rules about a module path; *index (may be NULL): the rule that decided, SIZE_MAX if none. */
 enum gq_dynamic_result gq_dynamic_match(struct gq_dynamic *dynamic, const char *module, size_t n, size_t *index);
 
+/* GPTQ_E_NOMEM if memory ran out in some match, so that its answer (LIMIT) is not to be gone by; NULL is allowed. */
+enum gptq_status gq_dynamic_check(const struct gq_dynamic *dynamic, struct gptq_error *err);
+
 #endif
