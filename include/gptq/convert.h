@@ -141,6 +141,19 @@ GPTQ_API enum gptq_status gptq_convert_in_place(const char *path, const struct g
 GPTQ_API enum gptq_status gptq_convert_rollback(const char *path, const struct gptq_hooks *hooks,
 						struct gptq_convert_report **report, struct gptq_error *err);
 
+/*
+ * Converts one safetensors file in one pass. in: a file's path, or NULL to read from the descriptor in_fd; out: likewise,
+ * out_fd. Memory: the header and a few MiB.
+ *
+ * A file that is read by path is judged as by gptq_convert(). What comes from a descriptor is not: its bytes are gone
+ * before a verdict could be reached. So its format must be given (options->from) or be labelled (in its header, or in
+ * options->config), and where the data contradict that, or depend on a style that nobody tells, GPTQ_E_REFUSED comes in
+ * the middle: the output then is a file that is cut off. options->per_layer is wrong use then.
+ */
+GPTQ_API enum gptq_status gptq_convert_stream(const char *in, int in_fd, const char *out, int out_fd,
+					      const struct gptq_convert_options *options,
+					      struct gptq_convert_report **report, struct gptq_error *err);
+
 /* NULL is allowed. */
 GPTQ_API void gptq_convert_report_free(struct gptq_convert_report *report);
 

@@ -4,6 +4,7 @@
 #include "convert_report.h"
 #include "progress.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,8 @@ static const struct cli_option options_table[] = {
 	[OPT_VERIFY] = {"verify", 0, CLI_ARG_OPTIONAL, "zeros",
 			"Read the written zero points back and compare them with IN. Always done."},
 	[OPT_CONFIG] = {"config", 0, CLI_ARG_REQUIRED, "FILE",
-			"For a lone file: its config, read instead of the configs beside it, never written."},
-	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N", "For a lone file: the width of a code, 2, 3, 4 or 8."},
+			"For a lone file or a stream: its config, read instead of the configs beside it, never written."},
+	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N", "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
 	[OPT_DRY_RUN] = {"dry-run", 'n', CLI_ARG_NONE, NULL, "Decide and report, write nothing."},
 	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL, "Replace an existing OUT, in one step at the end. With --in-place: change files "
 					      "that have other names (hard links) too."},
@@ -80,7 +81,7 @@ static const struct cli_command command = {
 		 "       gptq-convert --to v1|v2 --in-place [options] IN",
 	.description = "Converts a GPTQ checkpoint between the formats gptq (v1) and gptq_v2 (v2), exactly, or refuses "
 		       "with the reason. IN is a model folder, a hub cache's models--org--name folder, or one "
-		       "safetensors file; OUT is made anew and appears only when it is whole. IN is never changed, "
+		       "safetensors file, or -; OUT is made anew and appears only when it is whole. IN is never changed, "
 		       "but with --in-place, which survives being stopped at any moment.",
 	.options = options_table,
 	.epilogue = "exit codes:\n"
@@ -220,6 +221,12 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 	}
 }
 
+/* Standard input or output. A file of that name is "./-". */
+static bool is_stream(const char *operand)
+{
+	return strcmp(operand, "-") == 0;
+}
+
 /* Do options and operands fit together? */
 static bool check_usage(const struct settings *s, int n, char **operands)
 {
@@ -239,6 +246,10 @@ static bool check_usage(const struct settings *s, int n, char **operands)
 		cli_error(&command, "one operand is needed, IN, not %d: with --in-place there is no OUT", n);
 	else if (!operands[0][0] || !operands[want - 1][0])
 		cli_error(&command, "IN and OUT cannot be empty");
+	else if (want == 1 && is_stream(operands[0]))
+		cli_error(&command, "a stream has no place in which it could be converted");
+	else if (want == 2 && is_stream(operands[1]) && !s->o.dry_run && isatty(STDOUT_FILENO))
+		cli_error(&command, "OUT is -, but standard output is a terminal");
 	else
 		return true;
 	return false;
@@ -279,6 +290,9 @@ static enum gptq_status run(struct settings *s, char **operands, struct gptq_con
 		return gptq_convert_rollback(operands[0], s->o.hooks, report, err);
 	if (s->in_place)
 		return gptq_convert_in_place(operands[0], &s->o, report, err);
+	if (is_stream(operands[0]) || is_stream(operands[1]))
+		return gptq_convert_stream(is_stream(operands[0]) ? NULL : operands[0], STDIN_FILENO,
+					   is_stream(operands[1]) ? NULL : operands[1], STDOUT_FILENO, &s->o, report, err);
 	return gptq_convert(operands[0], operands[1], &s->o, report, err);
 }
 
@@ -291,6 +305,7 @@ int main(int argc, char **argv)
 	struct gptq_error err;
 	enum gptq_status status;
 	const char *in, *out;
+	FILE *to;
 	int code;
 
 	cli_catch_signals();
@@ -302,18 +317,22 @@ int main(int argc, char **argv)
 	out = s.in_place || s.rollback ? in : argv[optind + 1];
 	status = run(&s, argv + optind, &report, &err);
 	cli_progress_end(&progress);
+	/* where OUT is a stream, it has standard output to itself */
+	to = s.in_place || s.rollback || !is_stream(out) ? stdout : stderr;
+	if (status != GPTQ_OK && to == stderr && err.sys_errno == EPIPE)
+		return 128 + SIGPIPE;
 	if (status != GPTQ_OK) {
 		code = cli_fail(&command, &err);
 		if (s.json)
-			convert_print_failure_json(stdout, in, out, &err, code);
+			convert_print_failure_json(to, in, out, &err, code);
 		return cli_finish(&command, code);
 	}
 	for (size_t i = 0; i < report->n_warnings && !s.quiet; i++)
 		cli_warning(&command, "%s", report->warnings[i].text);
 	if (s.json)
-		convert_print_json(stdout, in, out, report);
+		convert_print_json(to, in, out, report);
 	else if (!s.quiet)
-		convert_print_text(stdout, in, out, report, s.verbose);
+		convert_print_text(to, in, out, report, s.verbose);
 	gptq_convert_report_free(report);
 	return cli_finish(&command, CLI_OK);
 }

@@ -145,6 +145,15 @@ static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error
 	return status;
 }
 
+enum gptq_status gq_convert_check_layers(struct gq_source *s, struct gptq_error *err)
+{
+	enum gptq_status status = check_layers(s, err);
+
+	if (status == GPTQ_OK)
+		status = check_bits(s, err);
+	return status == GPTQ_OK ? check_config_bits(s, err) : status;
+}
+
 /* Survey, formats and styles of one unit whose source is open. */
 enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *u, enum gptq_zeros_format format,
 				    struct gptq_error *err)
@@ -310,11 +319,7 @@ enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(s, err);
 	if (status == GPTQ_OK)
-		status = check_layers(s, err);
-	if (status == GPTQ_OK)
-		status = check_bits(s, err);
-	if (status == GPTQ_OK)
-		status = check_config_bits(&cv->units[0].source, err);
+		status = gq_convert_check_layers(&cv->units[0].source, err);
 	if (status == GPTQ_OK)
 		status = settle_model(cv, err);
 	if (status == GPTQ_OK)

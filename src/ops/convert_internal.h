@@ -38,6 +38,7 @@ struct gq_conversion {
 	const struct gptq_convert_options *options;
 	struct gq_wishes wishes;
 	const char *in, *out; /* out NULL: in place, or a stream */
+	bool in_place;
 	struct gq_unit *units; /* the model first */
 	size_t n_units;
 	enum gptq_zeros_format from, to; /* from NONE: by layer */
@@ -71,6 +72,8 @@ void gq_convert_free(struct gq_conversion *cv);
 
 /* What cannot be gone on with: the first error among the problems of opening and surveying. */
 enum gptq_status gq_convert_check_problems(const struct gq_source *source, struct gptq_error *err);
+/* Are there layers, and is their width what --bits and config say? */
+enum gptq_status gq_convert_check_layers(struct gq_source *source, struct gptq_error *err);
 /* Formats and styles of a unit whose source is open and surveyed. */
 enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *unit, enum gptq_zeros_format format,
 					struct gptq_error *err);

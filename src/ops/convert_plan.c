@@ -236,14 +236,14 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 		status = gq_report_warn(cv->report, "no-config-written", err,
 					"a lone file: no config was written, so the config beside %s must say "
 					"checkpoint_format \"%s\"",
-					cv->out ? "OUT" : "it",
+					cv->in_place ? "it" : "OUT",
 					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
 	else if (status == GPTQ_OK && !s->main)
 		status = gq_report_warn(
 			cv->report, "no-config-written", err,
 			"the folder has no GPTQ config, so nothing in %s says that it is %s, and loaders "
 			"take it for gptq",
-			cv->out ? "OUT" : "it",
+			cv->in_place ? "it" : "OUT",
 			gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
 	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(cv->report, "style-not-recorded", err,

@@ -226,7 +226,7 @@ static enum gptq_status convert_here(const char *path, const struct gq_place *pl
 				     const struct gptq_convert_options *options, struct gptq_convert_report **report,
 				     struct gptq_error *err)
 {
-	struct gq_conversion cv = {.options = options, .in = path};
+	struct gq_conversion cv = {.options = options, .in = path, .in_place = true};
 	enum gptq_status status = gq_convert_start(&cv, err);
 
 	if (status == GPTQ_OK)

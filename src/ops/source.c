@@ -241,15 +241,21 @@ static enum gptq_status open_path(struct gq_source *s, const struct gq_source_op
 	return gq_shards_open_files(NULL, &name, 1, &s->shards, &s->problems, err);
 }
 
-enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, struct gq_source *s, struct gptq_error *err)
+enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, const struct gq_source_options *options,
+				 struct gq_source *s, struct gptq_error *err)
 {
 	enum gptq_status status;
 
 	memset(s, 0, sizeof(*s));
 	s->path = gq_strdup(name);
 	status = gq_shards_adopt(st, name, &s->shards, &s->problems, err);
+	s->bits = options->bits;
 	if (status == GPTQ_OK && !s->path)
 		status = gq_fail_nomem(err);
+	if (status == GPTQ_OK && options->config_path)
+		status = read_configs(s, options, err);
+	if (status == GPTQ_OK)
+		status = find_main(s, err);
 	if (status == GPTQ_OK)
 		status = read_labels(s, err);
 	if (status == GPTQ_OK)

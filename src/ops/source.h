@@ -49,8 +49,9 @@ struct gq_source {
  */
 enum gptq_status gq_source_open(const char *path, const struct gq_source_options *options, struct gq_source *source,
 				struct gptq_error *err);
-/* A checkpoint of which only one header is known (a stream); takes over st. */
-enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, struct gq_source *source, struct gptq_error *err);
+/* A checkpoint of which only one header is known (a stream); takes over st. Only a config that is given is read. */
+enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, const struct gq_source_options *options,
+				 struct gq_source *source, struct gptq_error *err);
 
 void gq_source_close(struct gq_source *source);
 
