@@ -245,13 +245,18 @@ static enum gptq_status convert_here(const char *path, const struct gq_place *pl
 enum gptq_status gptq_convert_in_place(const char *path, const struct gptq_convert_options *options,
 				       struct gptq_convert_report **report, struct gptq_error *err)
 {
-	bool finish = options->struct_size == sizeof(*options) && !options->to && !options->relabel, has;
 	struct gptq_convert_report *r = NULL;
+	enum gptq_status status = GPTQ_OK;
 	struct gq_place place;
-	enum gptq_status status = finish ? GPTQ_OK : gq_convert_check_options(options, err);
+	bool finish, has;
 
 	if (report)
 		*report = NULL;
+	if (!path || !options)
+		return gq_fail(err, GPTQ_E_ARG, "path and options must not be NULL");
+	finish = options->struct_size == sizeof(*options) && !options->to && !options->relabel;
+	if (!finish)
+		status = gq_convert_check_options(options, err);
 	if (status == GPTQ_OK)
 		status = gq_place_open(path, &place, err);
 	if (status != GPTQ_OK)
@@ -280,11 +285,14 @@ enum gptq_status gptq_convert_rollback(const char *path, const struct gptq_hooks
 {
 	struct gptq_convert_report *r = NULL;
 	struct gq_place place;
-	enum gptq_status status = gq_place_open(path, &place, err);
+	enum gptq_status status;
 	bool has;
 
 	if (report)
 		*report = NULL;
+	if (!path)
+		return gq_fail(err, GPTQ_E_ARG, "path must not be NULL");
+	status = gq_place_open(path, &place, err);
 	if (status != GPTQ_OK)
 		return status;
 	status = gq_place_has_journal(&place, &has, err);

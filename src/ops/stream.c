@@ -251,7 +251,7 @@ static enum gptq_status pass(struct gq_stream *s, struct gptq_error *err)
 static enum gptq_status warn(struct gq_stream *s, struct gptq_error *err)
 {
 	struct gptq_convert_report *r = s->cv->report;
-	const char *word = gq_label_word(s->cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2);
+	const char *word = gq_label_word(gq_label_of_format(s->cv->to));
 	enum gptq_status status = gq_report_warn(r, "no-config-written", err,
 						 "a stream: no config was written, so the config beside OUT must say "
 						 "checkpoint_format \"%s\"",
@@ -279,7 +279,7 @@ static enum gptq_status warn(struct gq_stream *s, struct gptq_error *err)
 static enum gptq_status report_label(struct gq_stream *s, struct gptq_error *err)
 {
 	const struct gq_source *source = &s->cv->units[0].source;
-	const char *word = gq_label_word(s->cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2);
+	const char *word = gq_label_word(gq_label_of_format(s->cv->to));
 
 	if (!source->n_metadata || source->metadata[0].label == GQ_LABEL_ABSENT ||
 	    !strcmp(source->metadata[0].value, word))
@@ -364,13 +364,16 @@ enum gptq_status gptq_convert_stream(const char *in, int in_fd, const char *out,
 			      .pipe = {.in = in_fd,
 				       .out = out_fd,
 				       .in_name = in ? in : "-",
-				       .out_name = out ? out : "-",
-				       .hooks = options->hooks}};
-	enum gptq_status status = gq_convert_check_options(options, err);
+				       .out_name = out ? out : "-"}};
+	enum gptq_status status;
 	int opened = -1;
 
 	if (report)
 		*report = NULL;
+	if (!options)
+		return gq_fail(err, GPTQ_E_ARG, "options must not be NULL");
+	s.pipe.hooks = options->hooks;
+	status = gq_convert_check_options(options, err);
 	if (status == GPTQ_OK && !in && options->per_layer)
 		status = gq_fail(err, GPTQ_E_ARG,
 				 "--per-layer goes by verdicts, and a stream is gone before they are reached");
