@@ -248,6 +248,64 @@ START_TEST(both_ways_without_memory)
 }
 END_TEST
 
+/* A whole run, when memory runs out at any allocation: the old state, the new one, or a journal that leads to both. */
+START_TEST(fresh_run_without_memory)
+{
+	struct gptq_convert_options o = {.struct_size = sizeof(o), .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1};
+	enum gptq_status status = GPTQ_E_NOMEM;
+	struct gptq_error err;
+	char now[4096];
+
+	ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+	memset(old_file, 0, 4096);
+	slurp("M/model.safetensors", old_file, 4096);
+	for (long n = 0; status == GPTQ_E_NOMEM; n++) {
+		gq_mem_fail_after(n);
+		status = gptq_convert_in_place("M", &o, NULL, &err);
+		gq_mem_fail_after(-1);
+		ck_assert_int_lt(n, 10000);
+		if (status == GPTQ_OK)
+			break;
+		if (access("M/" GQ_JOURNAL_NAME, F_OK) == 0)
+			ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+		memset(now, 0, sizeof(now));
+		slurp("M/model.safetensors", now, sizeof(now));
+		ck_assert_mem_eq(now, old_file, sizeof(now));
+		ck_assert(file_is("M/quantize_config.json", CONFIG));
+		ck_assert_uint_eq(count_entries("M"), 2);
+	}
+	ck_assert_int_eq(status, GPTQ_OK);
+	ck_assert_uint_eq(count_entries("M"), 2);
+}
+END_TEST
+
+/* The same for a stream: what comes out is whole or cut off. */
+START_TEST(stream_without_memory)
+{
+	struct gptq_convert_options o = {
+		.struct_size = sizeof(o), .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1, .bits = 4};
+	enum gptq_status status = GPTQ_E_NOMEM;
+	struct gptq_error err;
+	struct stat st;
+
+	ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+	for (long n = 0; status == GPTQ_E_NOMEM; n++) {
+		int in = open("M/model.safetensors", O_RDONLY), out = open("out", O_RDWR | O_CREAT | O_TRUNC, 0666);
+
+		gq_mem_fail_after(n);
+		status = gptq_convert_stream(NULL, in, NULL, out, &o, NULL, &err);
+		gq_mem_fail_after(-1);
+		ck_assert_int_lt(n, 10000);
+		ck_assert_int_eq(fstat(out, &st), 0);
+		if (status == GPTQ_OK)
+			ck_assert_int_eq(st.st_size, (off_t)(8 + strlen(HEADER) + 52));
+		close(in);
+		close(out);
+	}
+	ck_assert_int_eq(status, GPTQ_OK);
+}
+END_TEST
+
 /* A write that was cut off anywhere inside a span. */
 START_TEST(half_written)
 {
@@ -288,6 +346,8 @@ int main(void)
 	tcase_add_test(tc, is_a_link);
 	tcase_add_test(tc, another_lies_beside);
 	tcase_add_loop_test(tc, both_ways_without_memory, 0, 2);
+	tcase_add_test(tc, fresh_run_without_memory);
+	tcase_add_test(tc, stream_without_memory);
 	tcase_add_test(tc, half_written);
 	tcase_add_test(tc, changed_by_others);
 	suite_add_tcase(suite, tc);
