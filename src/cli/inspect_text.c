@@ -298,7 +298,7 @@ static void print_histogram(FILE *out, const struct gptq_bits_count *b, const st
 
 static void print_stats(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
 {
-	double low = INFINITY, high = -INFINITY;
+	double low = HUGE_VAL, high = -HUGE_VAL;
 
 	for (unsigned i = 0; i < r->n_bits; i++)
 		print_histogram(out, &r->bits[i], view);
