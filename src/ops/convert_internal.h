@@ -37,7 +37,8 @@ struct gq_new_text {
 struct gq_conversion {
 	const struct gptq_convert_options *options;
 	struct gq_wishes wishes;
-	const char *in, *out;
+	const char *in, *out; /* out NULL: in place, or a stream */
+	bool in_place;
 	struct gq_unit *units; /* the model first */
 	size_t n_units;
 	enum gptq_zeros_format from, to; /* from NONE: by layer */
@@ -61,8 +62,18 @@ enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct g
 enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
 			       struct gq_buf *out, struct gptq_error *err);
 
+/* options that contradict themselves. */
+enum gptq_status gq_convert_check_options(const struct gptq_convert_options *options, struct gptq_error *err);
+/* Allocates what a conversion whose options are set needs; gq_convert_free() frees all but the report. */
+enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *err);
+/* Everything up to the first byte written: opens cv->in, settles, plans. */
+enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *err);
+void gq_convert_free(struct gq_conversion *cv);
+
 /* What cannot be gone on with: the first error among the problems of opening and surveying. */
 enum gptq_status gq_convert_check_problems(const struct gq_source *source, struct gptq_error *err);
+/* Are there layers, and is their width what --bits and config say? */
+enum gptq_status gq_convert_check_layers(struct gq_source *source, struct gptq_error *err);
 /* Formats and styles of a unit whose source is open and surveyed. */
 enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *unit, enum gptq_zeros_format format,
 					struct gptq_error *err);

@@ -275,14 +275,16 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 					"vLLM loads no packing_format that means v2 (auto_round:gptqmodel)");
 	if (status == GPTQ_OK && s->file)
 		status = gq_report_warn(cv->report, "no-config-written", err,
-					"a lone file: no config was written, so the config beside OUT must say "
+					"a lone file: no config was written, so the config beside %s must say "
 					"checkpoint_format \"%s\"",
+					cv->in_place ? "it" : "OUT",
 					gq_label_word(gq_label_of_format(cv->to)));
 	else if (status == GPTQ_OK && !s->main)
 		status = gq_report_warn(
 			cv->report, "no-config-written", err,
-			"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
+			"the folder has no GPTQ config, so nothing in %s says that it is %s, and loaders "
 			"take it for gptq",
+			cv->in_place ? "it" : "OUT",
 			gq_label_word(gq_label_of_format(cv->to)));
 	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(

@@ -445,13 +445,14 @@ enum gptq_status gptq_inspect_stream(int fd, const struct gptq_inspect_options *
 {
 	struct gq_inspection in = {.options = options};
 	enum gptq_status status = begin(&in, "-", err);
+	const struct gq_source_options none = {0};
 	struct gq_st *st = NULL;
 
 	*report = NULL;
 	if (status == GPTQ_OK)
 		status = read_stream_header(fd, &st, err);
 	if (status == GPTQ_OK)
-		status = gq_source_adopt(st, "-", &in.source, err);
+		status = gq_source_adopt(st, "-", &none, &in.source, err);
 	if (status == GPTQ_OK) {
 		in.report->kind = GPTQ_KIND_STREAM;
 		in.report->headers_only = true;

@@ -39,9 +39,6 @@ __attribute__((format(printf, 5, 6))) enum gptq_status gq_find_layer(struct gq_i
 								     struct gptq_error *err, const char *fmt, ...);
 
 /* The style in which a layer's v1 lanes are read: LANE where it is open. */
-/* The name of the journal of an in-place conversion, in the folder that it changes. */
-#define GQ_JOURNAL_NAME ".gptq-convert.journal"
-
 enum gptq_v1_style gq_inspect_style(const struct gq_inspection *in, size_t layer);
 
 enum gptq_status gq_inspect_layers(struct gq_inspection *in, struct gptq_error *err);

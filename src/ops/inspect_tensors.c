@@ -343,10 +343,6 @@ static enum gptq_status other_files(struct gq_inspection *in, struct gptq_error 
 	for (size_t i = 0; i < tree->n_entries && status == GPTQ_OK; i++) {
 		const struct gq_tree_entry *e = &tree->entries[i];
 
-		if (strcmp(e->path, GQ_JOURNAL_NAME) == 0)
-			status = gq_find(in, GQ_CODE_INTERRUPTED, e->path, err,
-					 "an in-place conversion was interrupted here: the folder is half converted; run "
-					 "gptq-convert on it again to finish it");
 		for (size_t k = 0; k < sizeof(suffixes) / sizeof(suffixes[0]) && status == GPTQ_OK; k++)
 			if (!e->is_dir && in->source.layers.n && gq_has_suffix(e->path, suffixes[k]))
 				status = gq_find(in, GQ_CODE_OTHER_WEIGHTS, e->path, err,
@@ -369,6 +365,19 @@ static enum gptq_status left_out_findings(struct gq_inspection *in, struct gptq_
 	return status;
 }
 
+static enum gptq_status interrupted(struct gq_inspection *in, struct gptq_error *err)
+{
+	char *journal;
+	enum gptq_status status = gq_source_journal(&in->source, &journal, err);
+
+	if (status == GPTQ_OK && journal)
+		status = gq_find(in, GQ_CODE_INTERRUPTED, gq_path_base(journal), err,
+				 "an in-place conversion was interrupted here, so this is half converted: gptq-convert --in-place "
+				 "on it finishes, --rollback undoes it");
+	gq_free(journal);
+	return status;
+}
+
 enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
@@ -384,6 +393,8 @@ enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gpt
 	}
 	if (status == GPTQ_OK)
 		status = left_out_findings(in, err);
+	if (status == GPTQ_OK)
+		status = interrupted(in, err);
 	if (status == GPTQ_OK && in->surveyed)
 		status = verdict_findings(in, err);
 	if (status == GPTQ_OK && in->surveyed)
