@@ -252,7 +252,6 @@ static enum gptq_status open_file(int fd, uint64_t file_size, const char *file, 
 	unsigned char first[GQ_SNIFF_BYTES];
 	size_t n = file_size < sizeof(first) ? (size_t)file_size : sizeof(first);
 	enum gptq_status status = gq_pread_full(fd, first, n, 0, file, err);
-	enum gq_sniff kind;
 	uint64_t size = 0;
 	char *header;
 
@@ -270,13 +269,18 @@ static enum gptq_status open_file(int fd, uint64_t file_size, const char *file, 
 		return status;
 	}
 	status = build(header, (size_t)size, file_size - GQ_ST_PREFIX - size, limits, out, diagnosis, err);
-	/* A format whose magic happens to be a plausible length. */
-	if (diagnosis->fault == GQ_ST_UTF8 || diagnosis->fault == GQ_ST_JSON) {
-		kind = gq_sniff(first, n);
-		if (kind)
-			return fail_sniffed(kind, first, n, diagnosis, err);
-	}
-	return status;
+	return gq_st_sniff_again(status, first, n, diagnosis, err);
+}
+
+enum gptq_status gq_st_sniff_again(enum gptq_status status, const unsigned char *first, size_t n,
+				   struct gq_st_diagnosis *diagnosis, struct gptq_error *err)
+{
+	enum gq_sniff kind;
+
+	if (diagnosis->fault != GQ_ST_UTF8 && diagnosis->fault != GQ_ST_JSON)
+		return status;
+	kind = gq_sniff_again(first, n);
+	return kind ? fail_sniffed(kind, first, n, diagnosis, err) : status;
 }
 
 enum gptq_status gq_st_open(int fd, uint64_t file_size, const char *file, const struct gq_st_limits *limits,

@@ -113,7 +113,9 @@ static enum gptq_status read_header(struct gq_shards *shards, uint32_t i, struct
 		return gq_fail_nomem(err);
 	code = status == GPTQ_E_NOTFOUND ? GQ_CODE_SHARD_MISSING : code_of_fault(diagnosis.fault);
 	if (code == GQ_CODE_SHARD_MISSING) {
-		gq_fail(&e, GPTQ_E_NOTFOUND, "the index names this shard, but it is not there");
+		gq_fail(&e, GPTQ_E_NOTFOUND, "%s: download it again",
+			lstat(s->path, &st) == 0 ? "this is a link, and what it leads to is not there"
+						 : "the index names this shard, but it is not there");
 		gq_error_file(&e, s->path);
 	}
 	return gq_problems_add(problems, code, &e, err);
@@ -338,6 +340,33 @@ static size_t list_top_level(const char *const *names, size_t n, const char **li
 	return k;
 }
 
+/* Every top-level file, as if there were no index. n: how many were found. */
+static enum gptq_status open_top_level(const char *dir, const char *const *names, size_t n_names,
+				       struct gq_shards *shards, size_t *n, struct gq_problems *problems,
+				       struct gptq_error *err)
+{
+	const char **list = gq_calloc(n_names, sizeof(*list));
+	enum gptq_status status;
+
+	*n = list ? list_top_level(names, n_names, list) : 0;
+	status = list ? open_all(dir, list, *n, shards, problems, err) : gq_fail_nomem(err);
+	if (status == GPTQ_OK)
+		status = note_strays(shards, names, n_names, list, *n, err);
+	gq_free(list);
+	return status;
+}
+
+/* An index that cannot be used is a problem; what lies there is looked at all the same. */
+static enum gptq_status open_without(const struct gptq_error *why, const char *dir, const char *const *names,
+				     size_t n_names, struct gq_shards *shards, struct gq_problems *problems,
+				     struct gptq_error *err)
+{
+	enum gptq_status status = gq_problems_add(problems, GQ_CODE_INDEX_INVALID, why, err);
+	size_t n;
+
+	return status == GPTQ_OK ? open_top_level(dir, names, n_names, shards, &n, problems, err) : status;
+}
+
 static enum gptq_status open_indexed(const char *dir, const char *index_name, const char *const *names, size_t n_names,
 				     struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
@@ -348,7 +377,7 @@ static enum gptq_status open_indexed(const char *dir, const char *index_name, co
 	if (status == GPTQ_E_NOMEM)
 		return gq_fail_nomem(err);
 	if (status != GPTQ_OK)
-		return gq_problems_add(problems, GQ_CODE_INDEX_INVALID, &e, err);
+		return open_without(&e, dir, names, n_names, shards, problems, err);
 	shards->index_name = gq_strdup(index_name);
 	status = shards->index_name ? open_all(dir, (const char *const *)index.files, index.n_files, shards, problems, err)
 				    : gq_fail_nomem(err);
@@ -364,27 +393,22 @@ enum gptq_status gq_shards_open_folder(const char *dir, const char *const *names
 				       struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
 	enum gptq_status status;
-	const char *index, **list = NULL;
+	const char *index;
+	struct gptq_error e;
 	size_t n = 0;
 
 	*shards = (struct gq_shards){0};
 	gq_map_init(&shards->by_name);
-	status = pick_index(names, n_names, &index, err);
-	if (status == GPTQ_OK && index) {
+	if (pick_index(names, n_names, &index, &e) != GPTQ_OK) {
+		gq_error_file(&e, dir);
+		status = open_without(&e, dir, names, n_names, shards, problems, err);
+	} else if (index) {
 		status = open_indexed(dir, index, names, n_names, shards, problems, err);
-	} else if (status == GPTQ_OK) {
-		list = gq_calloc(n_names, sizeof(*list));
-		n = list ? list_top_level(names, n_names, list) : 0;
-		if (!list)
-			status = gq_fail_nomem(err);
-		else if (n == 0)
+	} else {
+		status = open_top_level(dir, names, n_names, shards, &n, problems, err);
+		if (status == GPTQ_OK && n == 0)
 			status = gq_fail(err, GPTQ_E_NOTFOUND, "no safetensors file in this folder");
-		else
-			status = open_all(dir, list, n, shards, problems, err);
-		if (status == GPTQ_OK)
-			status = note_strays(shards, names, n_names, list, n, err);
 	}
-	gq_free(list);
 	if (status != GPTQ_OK) {
 		gq_error_file(err, dir);
 		gq_shards_close(shards);

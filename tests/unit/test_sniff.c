@@ -55,6 +55,27 @@ START_TEST(table)
 END_TEST
 
 /* Nothing is read beyond the bytes that are there. */
+START_TEST(again)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		enum gq_sniff kind;
+	} second[] = {
+		{TEXT("\x80\x02\0\0\0\0\0\0qq"), GQ_SNIFF_PICKLE},
+		{TEXT("\x80\x05\0\0\0\0\0\0\0"), GQ_SNIFF_PICKLE},
+		{TEXT("\x80\x02\0\0\0\0\0\0{}"), GQ_SNIFF_NONE},
+		{TEXT("\x80\x02\0\0\0\0\0\0 {"), GQ_SNIFF_NONE},
+		{TEXT("\x80\x02\0\0\0\0\0\0"), GQ_SNIFF_NONE},
+		{TEXT("\x80\x06\0\0\0\0\0\0qq"), GQ_SNIFF_NONE},
+		{TEXT("GGUF\3\0\0\0"), GQ_SNIFF_GGUF},
+	};
+
+	for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++)
+		ck_assert_msg(gq_sniff_again((const unsigned char *)second[i].bytes, second[i].n) == second[i].kind, "case %zu", i);
+}
+END_TEST
+
 START_TEST(short_inputs)
 {
 	for (size_t n = 0; n <= cases[_i].n; n++) {
