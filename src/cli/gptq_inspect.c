@@ -136,6 +136,29 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 	}
 }
 
+/* A check that looked at headers alone would call unchecked what it did not read. */
+static bool can_be_done(int argc, char **argv, const struct settings *s)
+{
+	bool needs_data = s->view.stats || s->o.weights_digest || s->o.checksum || s->check;
+	unsigned n_streams = 0;
+
+	for (int i = optind; i < argc; i++)
+		n_streams += strcmp(argv[i], "-") == 0;
+	if (argc == optind)
+		cli_error(&command, "no PATH is given (see --help)");
+	else if (s->o.headers && needs_data)
+		cli_error(&command, "--headers reads no data, so it cannot be given with --stats, --check, --checksum or "
+				    "--weights-digest");
+	else if (n_streams && needs_data)
+		cli_error(&command, "of a stream (-) only the header is read, so it cannot be given with --stats, --check, "
+				    "--checksum or --weights-digest");
+	else if (n_streams > 1)
+		cli_error(&command, "standard input (-) can be read once");
+	else
+		return true;
+	return false;
+}
+
 /* Options into settings. false: stop with *code. */
 static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
@@ -160,14 +183,7 @@ static bool parse(int argc, char **argv, struct settings *s, int *code)
 	cli_parser_free(&parser);
 	if (option != CLI_END)
 		return false;
-	if (argc == optind)
-		cli_error(&command, "no PATH is given (see --help)");
-	else if (s->o.headers && (s->view.stats || s->o.weights_digest || s->o.checksum || s->check))
-		cli_error(&command, "--headers reads no data, so it cannot be given with --stats, --check, --checksum or "
-				    "--weights-digest");
-	else
-		return true;
-	return false;
+	return can_be_done(argc, argv, s);
 }
 
 /* Is there a finding of the severity that --check asks for, or worse? */
@@ -179,6 +195,14 @@ static bool fails_check(const struct gptq_inspect_report *r, enum check check)
 		if (r->findings[i].severity >= least)
 			return true;
 	return false;
+}
+
+/* Under --quiet: why the exit code will be 2. */
+static void say_what_failed(const struct gptq_inspect_report *r)
+{
+	for (size_t i = 0; i < r->n_findings && r->unreadable; i++)
+		if (r->findings[i].unreadable)
+			cli_error(&command, "%s: %s: %s", r->path, r->findings[i].where, r->findings[i].text);
 }
 
 static int inspect_one(const char *path, struct settings *s, bool first)
@@ -205,7 +229,9 @@ static int inspect_one(const char *path, struct settings *s, bool first)
 	}
 	if (s->json)
 		inspect_print_json(stdout, r, &s->view);
-	else if (!s->quiet) {
+	else if (s->quiet)
+		say_what_failed(r);
+	else {
 		if (!first)
 			fputc('\n', stdout);
 		inspect_print_text(stdout, r, &s->view);

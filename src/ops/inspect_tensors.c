@@ -356,7 +356,28 @@ static enum gptq_status other_files(struct gq_inspection *in, struct gptq_error 
 	return status;
 }
 
-enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err)
+/* The place as the folder's own files are named, so that it does not depend on how PATH was written. */
+static const char *inside(const struct gq_source *s, const char *path)
+{
+	size_t n = s->dir ? strlen(s->dir) : 0;
+
+	if (s->file)
+		return strcmp(path, s->file) == 0 ? gq_path_base(path) : path;
+	while (n && s->dir[n - 1] == '/')
+		n--;
+	if (n == 0 || strncmp(path, s->dir, n) != 0 || path[n] != '/')
+		return path;
+	return path + n + strspn(path + n, "/");
+}
+
+/* In another format nobody promised GPTQ's shapes. */
+static bool is_beside_the_point(const struct gq_inspection *in, enum gq_code code)
+{
+	return in->report->other.name && !in->source.layers.n &&
+	       (code == GQ_CODE_SHAPE_LAW || code == GQ_CODE_TENSOR_MISSING);
+}
+
+static enum gptq_status problem_findings(struct gq_inspection *in, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
 
@@ -365,10 +386,20 @@ enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gpt
 		struct gptq_error e = p->error;
 		char text[3072];
 
+		if (is_beside_the_point(in, p->code))
+			continue;
 		e.file[0] = '\0';
 		gptq_error_format(&e, text, sizeof(text));
-		status = gq_find(in, p->code, p->error.file[0] ? p->error.file : p->error.tensor, err, "%s", text);
+		status = gq_find(in, p->code, p->error.file[0] ? inside(&in->source, p->error.file) : p->error.tensor, err,
+				 "%s", text);
 	}
+	return status;
+}
+
+enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err)
+{
+	enum gptq_status status = problem_findings(in, err);
+
 	if (status == GPTQ_OK && in->surveyed)
 		status = verdict_findings(in, err);
 	if (status == GPTQ_OK && in->surveyed)

@@ -6,6 +6,7 @@ usage: mk.py model DIR [KEY=VALUE...]     a model folder
        mk.py file FILE [KEY=VALUE...]     one safetensors file
        mk.py set FILE NAME KEY=VALUE      write another shape, dtype or values for one tensor (raw header edit)
        mk.py label FILE WORD              put __metadata__.gptq_checkpoint_format into a file
+       mk.py tensors FILE NAME=DTYPE:SHAPE...   a file of tensors full of zeros, such as a.weight=F16:64,64
        mk.py digest PATH...               one line a file, link and folder: kind, mode, digest, path
        mk.py big FILE MIB                 a symmetric layer and a sparse plain tensor of that many MiB
 
@@ -26,7 +27,7 @@ import struct
 import sys
 
 DTYPE_OF_WORD = {8: "I8", 16: "I16", 32: "I32", 64: "I64"}
-WIDTH_OF_DTYPE = {"I8": 1, "I16": 2, "F16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
+WIDTH_OF_DTYPE = {"I8": 1, "U8": 1, "F8_E4M3": 1, "I16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
 
 
 class Numbers:
@@ -254,6 +255,19 @@ def set_label(path, word):
     write_file(path, tensors, dict(metadata or {}, gptq_checkpoint_format=word))
 
 
+def make_tensors(path, args):
+    tensors = {}
+    for a in args:
+        name, what = a.split("=", 1)
+        dtype, shape = what.split(":", 1)
+        shape = [int(x) for x in shape.split(",") if x]
+        size = WIDTH_OF_DTYPE[dtype]
+        for x in shape:
+            size *= x
+        tensors[name] = (dtype, shape, b"\0" * size)
+    write_file(path, tensors)
+
+
 def digest(paths):
     def show(path):
         st = os.lstat(path)
@@ -298,6 +312,8 @@ def main():
         set_tensor(args[0], args[1], args[2:])
     elif command == "label":
         set_label(args[0], args[1])
+    elif command == "tensors":
+        make_tensors(args[0], args[1:])
     elif command == "digest":
         sys.stdout.reconfigure(errors="backslashreplace")
         digest(args)
