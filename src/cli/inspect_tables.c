@@ -209,7 +209,12 @@ void inspect_print_loaders(FILE *out, const struct gptq_inspect_report *r, const
 		char text[1024];
 
 		snprintf(text, sizeof(text), "%s%s(%s)", x->reason, x->reason[0] ? " " : "", x->read_at);
-		fprintf(out, "  %-*s  %-*s  ", NAME, x->loader, ANSWER, gptq_reader_answer_name(x->answer));
-		cli_wrap(out, text, REASON, REASON, view->width);
+		if (view->width >= REASON + 24) {
+			fprintf(out, "  %-*s  %-*s  ", NAME, x->loader, ANSWER, gptq_reader_answer_name(x->answer));
+			cli_wrap(out, text, REASON, REASON, view->width);
+		} else {
+			fprintf(out, "  %-*s  %s\n      ", NAME, x->loader, gptq_reader_answer_name(x->answer));
+			cli_wrap(out, text, 6, 6, view->width);
+		}
 	}
 }

@@ -153,7 +153,7 @@ static enum gptq_status flag_findings(struct gq_inspection *in, struct gptq_erro
 
 	if (s->layers.n && s->main && !s->main->sym.present)
 		status = gq_find(in, GQ_CODE_SYM_ABSENT, s->main->where, err,
-				 "no sym flag; loaders take that for true");
+				 "no sym flag, which loaders take for true: write what is so");
 	for (size_t i = 0; i < r->n_layers && in->surveyed; i++)
 		if (r->layers[i].sym == GPTQ_NO && n++ == 0)
 			off = &r->layers[i];
@@ -261,6 +261,7 @@ static enum gptq_status lm_head_findings(struct gq_inspection *in, struct gptq_e
 
 	if (s->main && s->main->lm_head.present && s->main->lm_head.value != quantised && s->layers.n)
 		return gq_find(in, GQ_CODE_LM_HEAD_DISAGREES, s->main->where, err,
+			       "%s; loaders that go by the config look for the wrong tensors: correct it",
 			       quantised ? "lm_head is quantised, but the config says lm_head: false"
 					 : "the config says lm_head: true, but lm_head is not quantised");
 	if (quantised)

@@ -37,8 +37,8 @@ static enum gptq_status verdict_findings(struct gq_inspection *in, struct gptq_e
 		name_first(in, GPTQ_VERDICT_V1, v1, sizeof(v1));
 		name_first(in, GPTQ_VERDICT_V2, v2, sizeof(v2));
 		return gq_find(in, GQ_CODE_VERDICT_MIXED, "", err,
-			       "some layers are v1 (%s), others v2 (%s): a half-converted model that no loader reads right; "
-			       "gptq-convert --per-layer mends it",
+			       "some layers are v1 (%s), others are v2 (%s): a half-converted model that no loader reads "
+			       "right; gptq-convert --per-layer mends it",
 			       v1, v2);
 	}
 	if (r->verdict == GPTQ_VERDICT_UNDETERMINED)
@@ -74,13 +74,13 @@ static enum gptq_status style_findings(struct gq_inspection *in, struct gptq_err
 
 		if (r->bits[b].style == GPTQ_STYLE_SMEARED)
 			status = gq_find(in, GQ_CODE_SMEARED_ZEROS, "", err,
-					 "%llu words at %u bits are damaged: a zero point of 0 overwrote those above it when the "
-					 "file was written, and %llu zero points are lost; quantise again, or take a v2 upload",
-					 (unsigned long long)v->damaged_words, r->bits[b].bits,
+					 "words of zero points at %u bits are damaged (%llu): a zero point of 0 overwrote those above "
+					 "it when the file was written, and %llu are lost; quantise again, or take a v2 upload",
+					 r->bits[b].bits, (unsigned long long)v->damaged_words,
 					 (unsigned long long)v->unknown_zeros);
 		else if (in->styles[gq_width_index(r->bits[b].bits)].n_layers && r->bits[b].style == GPTQ_STYLE_NONE)
 			status = gq_find(in, GQ_CODE_V1_STYLE_UNDETERMINED, "", err,
-					 "how zero points of 0 were stored at %u bits is open (%llu lanes hang on it); "
+					 "how zero points of 0 were stored at %u bits is open, and %llu zero points hang on it; "
 					 "gptq-convert needs --v1-style for them",
 					 r->bits[b].bits, (unsigned long long)v->n_differ);
 	}
@@ -92,9 +92,9 @@ static enum gptq_status style_findings(struct gq_inspection *in, struct gptq_err
 	}
 	if (status == GPTQ_OK && n_zero)
 		status = gq_find(in, GQ_CODE_V1_ZERO_AT_0, "", err,
-				 "%llu zero points in %llu layers are 0, which v1 loaders read in different ways; v2 has no such "
-				 "question (gptq-convert --to v2)",
-				 (unsigned long long)n_zero, (unsigned long long)n_layers);
+				 "in %llu of %zu layers zero points are 0 (%llu), which v1 loaders read in different ways; v2 "
+				 "leaves no doubt: gptq-convert --to v2",
+				 (unsigned long long)n_layers, r->n_layers, (unsigned long long)n_zero);
 	return status;
 }
 
@@ -131,23 +131,24 @@ static enum gptq_status scale_findings(struct gq_inspection *in, struct gptq_err
 	}
 	if (nan.n)
 		status = gq_find_layer(in, GQ_CODE_SCALE_NAN, nan.first, err,
-				       "%llu scales in %llu layers are NaN: the model will print garbage; quantise these "
-				       "layers again",
-				       (unsigned long long)nan.n, (unsigned long long)nan.n_layers);
+				       "%llu of %zu layers have scales that are NaN (%llu): the model will print garbage; "
+				       "quantise these layers again",
+				       (unsigned long long)nan.n_layers, in->source.layers.n, (unsigned long long)nan.n);
 	if (status == GPTQ_OK && inf.n)
 		status = gq_find_layer(in, GQ_CODE_SCALE_INF, inf.first, err,
-				       "%llu scales in %llu layers are infinite: overflow when they were stored; quantise "
-				       "these layers again",
-				       (unsigned long long)inf.n, (unsigned long long)inf.n_layers);
+				       "%llu of %zu layers have scales that are infinite (%llu): they were too large for their "
+				       "dtype; quantise these layers again",
+				       (unsigned long long)inf.n_layers, in->source.layers.n, (unsigned long long)inf.n);
 	if (status == GPTQ_OK && zero.n)
 		status = gq_find_layer(in, GQ_CODE_SCALE_ZERO, zero.first, err,
-				       "%llu scales in %llu layers are 0 although their codes differ from the zero point: those "
-				       "weights were lost",
-				       (unsigned long long)zero.n, (unsigned long long)zero.n_layers);
+				       "%llu of %zu layers have scales of 0 (%llu) where codes differ from the zero point: those "
+				       "weights are lost; quantise these layers again",
+				       (unsigned long long)zero.n_layers, in->source.layers.n, (unsigned long long)zero.n);
 	if (status == GPTQ_OK && negative.n)
 		status = gq_find_layer(in, GQ_CODE_NEGATIVE_SCALES, negative.first, err,
-				       "%llu scales in %llu layers are negative: normal in auto-round's symmetric files",
-				       (unsigned long long)negative.n, (unsigned long long)negative.n_layers);
+				       "%llu of %zu layers have negative scales (%llu): normal in auto-round's symmetric files",
+				       (unsigned long long)negative.n_layers, in->source.layers.n,
+				       (unsigned long long)negative.n);
 	return status;
 }
 
@@ -165,18 +166,19 @@ static enum gptq_status group_findings(struct gq_inspection *in, struct gptq_err
 	}
 	if (missing.n)
 		status = gq_find_layer(in, GQ_CODE_G_IDX_MISSING, missing.first, err,
-				       "%llu layers have no g_idx; rows are in plain order then, but not every loader accepts it",
-				       (unsigned long long)missing.n_layers);
+				       "%llu of %zu layers have no g_idx: their rows are in plain order, but not every loader takes "
+				       "that",
+				       (unsigned long long)missing.n_layers, in->source.layers.n);
 	if (status == GPTQ_OK && zero.n)
 		status = gq_find_layer(in, GQ_CODE_G_IDX_ZERO, zero.first, err,
-				       "g_idx is all zero in %llu layers of several groups; it is read as plain order, but "
-				       "loaders that take it at its word read group 0 for every row",
-				       (unsigned long long)zero.n_layers);
+				       "g_idx is all zero in %llu of %zu layers, which have several groups: it is read as plain "
+				       "order, but loaders that take it at its word read the first group for every row",
+				       (unsigned long long)zero.n_layers, in->source.layers.n);
 	if (status == GPTQ_OK && ragged.n)
 		status = gq_find_layer(in, GQ_CODE_GROUP_DOES_NOT_DIVIDE, ragged.first, err,
-				       "the last group is short in %llu layers (in_features is no multiple of group_size); some "
-				       "kernels refuse that",
-				       (unsigned long long)ragged.n_layers);
+				       "the last group is short in %llu of %zu layers, as in_features is no multiple of "
+				       "group_size: some kernels refuse that",
+				       (unsigned long long)ragged.n_layers, in->source.layers.n);
 	return status;
 }
 
@@ -242,13 +244,14 @@ static enum gptq_status experts_findings(struct gq_inspection *in, struct gptq_e
 
 		gq_mask(name, sizeof(name), first->name, first->name_len, false);
 		return gq_find(in, GQ_CODE_EXPERTS_MIXED, name, err,
-			       "%llu modules of experts are quantised and %llu are not, and no dynamic rule says so: loaders "
-			       "that fuse experts will fail or read them wrong",
+			       "of the experts' modules %llu are quantised and %llu are not, and no dynamic rule says so: "
+			       "loaders that fuse experts will fail or read them wrong; add a rule, or quantise all",
 			       (unsigned long long)n_quantised, (unsigned long long)n_plain);
 	}
 	if (several && !(s->main && (s->main->dynamic || s->main->extra_config)))
 		return gq_find(in, GQ_CODE_EXPERTS_MIXED, "", err,
-			       "experts are quantised at several widths, and no dynamic rule says so");
+			       "experts are quantised at several widths, and no dynamic rule says so: loaders that fuse them "
+			       "will fail; add a rule");
 	return GPTQ_OK;
 }
 
@@ -267,7 +270,8 @@ static enum gptq_status router_findings(struct gq_inspection *in, struct gptq_er
 	if (!routers.n)
 		return experts ? experts_findings(in, err) : GPTQ_OK;
 	if (gq_find_layer(in, GQ_CODE_ROUTER_QUANTISED, routers.first, err,
-			  "%llu router layers are quantised: loaders expect them plain, and quality suffers",
+			  "routers are quantised (%llu): loaders expect them plain and fail at the names, and quality "
+			  "suffers; quantise again without them",
 			  (unsigned long long)routers.n) != GPTQ_OK)
 		return GPTQ_E_NOMEM;
 	return experts ? experts_findings(in, err) : GPTQ_OK;
@@ -289,7 +293,7 @@ static enum gptq_status header_findings(struct gq_inspection *in, struct gptq_er
 					 (unsigned long long)st->header_size);
 		if (status == GPTQ_OK && st && st->n_misaligned)
 			status = gq_find(in, GQ_CODE_MISALIGNED, shards->items[i].name, err,
-					 "%u tensors do not begin at a multiple of their element size: legal, but some readers "
+					 "tensors that do not begin at a multiple of their element size (%u): legal, but some readers "
 					 "copy or refuse them",
 					 st->n_misaligned);
 	}
@@ -377,6 +381,35 @@ static bool is_beside_the_point(const struct gq_inspection *in, enum gq_code cod
 	       (code == GQ_CODE_SHAPE_LAW || code == GQ_CODE_TENSOR_MISSING);
 }
 
+/* What to do about what the opening found, where its own sentence does not say it. */
+static const char *advice(enum gq_code code)
+{
+	switch ((int)code) {
+	case GQ_CODE_SHARD_SHORT:
+		return "download the file again";
+	case GQ_CODE_SHARD_TRAILING_BYTES:
+		return "download the file again; some loaders take it as it is, others refuse it";
+	case GQ_CODE_SHARD_UNREADABLE:
+		return "download the file again; if it comes out the same, the program that wrote it is at fault";
+	case GQ_CODE_INDEX_INVALID:
+		return "loaders that go by the index will fail: write it anew";
+	case GQ_CODE_INDEX_NAMES_MISSING_TENSOR:
+		return "index and file are not of one upload: download both again";
+	case GQ_CODE_TENSOR_NOT_IN_INDEX:
+		return "add it to the index, or take it out of the file";
+	case GQ_CODE_TENSOR_MISSING:
+		return "the upload is not whole, or a program dropped the tensor";
+	case GQ_CODE_SHAPE_LAW:
+		return "the layer is in another format, or the program that wrote it is at fault";
+	case GQ_CODE_G_IDX_RANGE:
+		return "loaders read past the end of the scales: quantise the layer again";
+	case GQ_CODE_CONFIG_INVALID:
+		return "loaders will fail or take their defaults: mend the text";
+	default:
+		return NULL;
+	}
+}
+
 static enum gptq_status problem_findings(struct gq_inspection *in, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
@@ -391,7 +424,7 @@ static enum gptq_status problem_findings(struct gq_inspection *in, struct gptq_e
 		e.file[0] = '\0';
 		gptq_error_format(&e, text, sizeof(text));
 		status = gq_find(in, p->code, p->error.file[0] ? inside(&in->source, p->error.file) : p->error.tensor, err,
-				 "%s", text);
+				 "%s%s%s", text, advice(p->code) ? "; " : "", advice(p->code) ? advice(p->code) : "");
 	}
 	return status;
 }

@@ -107,8 +107,8 @@ char *gq_describe_evidence(const struct gq_survey *sv)
 
 		if (v->n_median)
 			gq_buf_printf(&text,
-				      "; at %u bits codes lie %.3f +- %.3f above the stored zero points in the middle of %llu "
-				      "layers (0 is v2, 1 is v1)",
+				      "; at %u bits codes lie %.3f +- %.3f above the stored zero points (median of %llu "
+				      "layers; v2 is 0, v1 is 1)",
 				      gq_widths[w], v->a, v->bar_a, (unsigned long long)v->n_median);
 	}
 	if (text.failed) {

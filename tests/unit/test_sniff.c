@@ -113,6 +113,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, table, 0, n);
 	tcase_add_loop_test(tc, short_inputs, 0, n);
+	tcase_add_test(tc, again);
 	tcase_add_test(tc, honest_lengths);
 	suite_add_tcase(s, tc);
 	return unit_main(s);
