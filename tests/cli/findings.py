@@ -23,7 +23,7 @@ def show(code):
 
 def codes_of(path):
     with open(path, encoding="utf-8") as f:
-        return [(code, severity.lower()) for code, severity in re.findall(r'X\(\w+,\s*"([a-z0-9-]+)", (\w+)\)', f.read())]
+        return [(code, severity.lower()) for code, severity in re.findall(r'X\(\w+,\s*"([a-z0-9-]+)", (ERROR|WARNING|NOTE)\)', f.read())]
 
 
 def rows_of(page):
