@@ -101,7 +101,8 @@ static void fill_tensor(const void *ctx, size_t row, char cells[MAX_COLUMNS][CEL
 	snprintf(cells[0], CELL, "%s", t->dtype);
 	strcpy(shape, "[");
 	for (uint32_t d = 0; d < t->rank && used < 96; d++)
-		used += (size_t)snprintf(shape + used, CELL - used, "%s%llu", d ? "," : "", (unsigned long long)t->shape[d]);
+		used += (size_t)snprintf(shape + used, CELL - used, "%s%llu", d ? "," : "",
+					 (unsigned long long)t->shape[d]);
 	snprintf(shape + used, CELL - used, used < 96 ? "]" : ",...]");
 	snprintf(cells[2], CELL, "%llu", (unsigned long long)t->nbytes);
 	snprintf(cells[3], CELL, "%llu", (unsigned long long)t->offset);
@@ -130,8 +131,14 @@ void inspect_print_tensors(FILE *out, const struct gptq_inspect_report *r)
 /* A bar in eighths of a column; '#' where there are no block characters. */
 static void print_bar(FILE *out, double share, unsigned columns, bool ascii)
 {
-	static const char *const parts[] = {"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
-					    "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
+	static const char *const parts[] = {"",
+					    "\xe2\x96\x8f",
+					    "\xe2\x96\x8e",
+					    "\xe2\x96\x8d",
+					    "\xe2\x96\x8c",
+					    "\xe2\x96\x8b",
+					    "\xe2\x96\x8a",
+					    "\xe2\x96\x89"};
 	unsigned eighths = (unsigned)(share * columns * 8 + 0.5);
 
 	if (eighths == 0 && share > 0)
@@ -169,7 +176,8 @@ static void print_histogram(FILE *out, const struct gptq_bits_count *b, const st
 			snprintf(range, sizeof(range), "%u..%u", i * per, i * per + per - 1);
 		else
 			snprintf(range, sizeof(range), "%u", i);
-		fprintf(out, "  %8s  %14s  %5.1f%%", range, cli_count(n, rows[i]), 100.0 * (double)rows[i] / (double)total);
+		fprintf(out, "  %8s  %14s  %5.1f%%", range, cli_count(n, rows[i]),
+			100.0 * (double)rows[i] / (double)total);
 		print_bar(out, (double)rows[i] / (double)most, columns, view->ascii);
 		fputc('\n', out);
 	}

@@ -54,7 +54,8 @@ static void print_summary(FILE *out, const struct gptq_inspect_report *r, unsign
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? "/" : "", r->bits[i].bits);
 	used += (size_t)snprintf(text + used, sizeof(text) - used, " bits");
 	if (r->group_size > 0)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, ", group size %lld", (long long)r->group_size);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, ", group size %lld",
+					 (long long)r->group_size);
 	else if (r->group_size < 0)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, ", one group a column");
 	snprintf(text + used, sizeof(text) - used, "%s%s", yes_no(r->sym_data, ", symmetric", ", asymmetric", ""),
@@ -185,7 +186,8 @@ static void print_other(FILE *out, const struct gptq_inspect_report *r, unsigned
 		line(out, "bits", text, width);
 	}
 	if (o->group_size) {
-		snprintf(text, sizeof(text), o->group_size < 0 ? "-1 (one group a column)" : "%lld", (long long)o->group_size);
+		snprintf(text, sizeof(text), o->group_size < 0 ? "-1 (one group a column)" : "%lld",
+			 (long long)o->group_size);
 		line(out, "group size", text, width);
 	}
 	if (o->n_weights) {
@@ -203,8 +205,8 @@ static void print_size(FILE *out, const struct gptq_inspect_report *r, unsigned 
 		snprintf(text, sizeof(text), "%s quantised, %s plain", cli_count(a, r->n_layers),
 			 cli_count(b, r->n_plain_modules));
 		line(out, "modules", text, width);
-		snprintf(text, sizeof(text), "%s, of them %s quantised at %.2f bits a weight", parameters(a, r->parameters),
-			 parameters(b, r->quantised_parameters),
+		snprintf(text, sizeof(text), "%s, of them %s quantised at %.2f bits a weight",
+			 parameters(a, r->parameters), parameters(b, r->quantised_parameters),
 			 r->quantised_parameters ? (double)r->quantised_bits / (double)r->quantised_parameters : 0.0);
 	} else {
 		snprintf(text, sizeof(text), "%s", parameters(a, r->parameters));
@@ -266,7 +268,8 @@ static void print_findings(FILE *out, const struct gptq_inspect_report *r, const
 static bool all_open(const struct gptq_inspect_report *r)
 {
 	for (size_t i = 0; i < r->n_readers; i++)
-		if (r->readers[i].answer != GPTQ_READER_UNKNOWN || strcmp(r->readers[i].reason, r->readers[0].reason) != 0)
+		if (r->readers[i].answer != GPTQ_READER_UNKNOWN ||
+		    strcmp(r->readers[i].reason, r->readers[0].reason) != 0)
 			return false;
 	return r->n_readers > 0;
 }
@@ -306,7 +309,8 @@ void inspect_print_text(FILE *out, const struct gptq_inspect_report *r, const st
 	if (r->n_layers)
 		print_summary(out, r, view->width);
 	else if (!r->other.name && !nothing)
-		line(out, "this is", r->n_tensors_in_all ? "a plain checkpoint without any GPTQ layer" : "without tensors",
+		line(out, "this is",
+		     r->n_tensors_in_all ? "a plain checkpoint without any GPTQ layer" : "without tensors",
 		     view->width);
 	if (r->n_layers || r->n_label_sources)
 		print_label(out, r, view->width);

@@ -305,6 +305,48 @@ enum gptq_status gq_st_open(int fd, uint64_t file_size, const char *file, const 
 	return status;
 }
 
+static const char *move_text(const char *text, size_t size, char **to)
+{
+	char *at = *to;
+
+	if (size)
+		memcpy(at, text, size);
+	*to += size;
+	return at;
+}
+
+enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_error *err)
+{
+	size_t size = 0;
+	char *strings, *at;
+
+	for (uint32_t i = 0; i < st->n_tensors; i++)
+		size += st->tensors[i].name_size; /* all of it stood in the header: no overflow */
+	for (uint32_t i = 0; i < st->n_metadata; i++)
+		size += (size_t)st->metadata[i].key_size + st->metadata[i].value_size;
+	strings = at = keep_header ? NULL : gq_malloc_array(size, 1);
+	if (!keep_header && !strings)
+		return gq_fail_nomem(err);
+	gq_map_free(&st->names);
+	gq_free(st->by_offset);
+	st->by_offset = NULL;
+	if (keep_header)
+		return GPTQ_OK;
+	for (uint32_t i = 0; i < st->n_tensors; i++)
+		st->tensors[i].name = move_text(st->tensors[i].name, st->tensors[i].name_size, &at);
+	for (uint32_t i = 0; i < st->n_metadata; i++) {
+		struct gq_st_meta *m = &st->metadata[i];
+
+		m->key = move_text(m->key, m->key_size, &at);
+		m->value = move_text(m->value, m->value_size, &at);
+	}
+	gq_free(st->strings);
+	gq_free(st->header);
+	st->strings = strings;
+	st->header = NULL;
+	return GPTQ_OK;
+}
+
 void gq_st_free(struct gq_st *st)
 {
 	if (!st)

@@ -134,7 +134,8 @@ static enum gptq_status check_blob(struct gq_inspection *in, const char *path, c
 	if (status != GPTQ_OK || strcmp(hex, name) == 0)
 		return status;
 	return gq_find(in, GQ_CODE_BLOB_HASH_MISMATCH, place, err,
-		       "the blob's name promises the digest %s, but its bytes have %s: it is damaged or was changed; delete it "
+		       "the blob's name promises the digest %s, but its bytes have %s: it is damaged or was changed; "
+		       "delete it "
 		       "and download it again",
 		       name, hex);
 }

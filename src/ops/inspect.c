@@ -190,8 +190,9 @@ static enum gptq_status name_other_format(struct gq_inspection *in, struct gptq_
 	}
 	if (by_label)
 		return GPTQ_OK; /* inspect_config.c says it */
-	return gq_find(in, GQ_CODE_NOT_GPTQ, "", err, "the tensors are %s, by their names and shapes, in %llu modules: %s",
-		       f->name, (unsigned long long)found.n_modules, f->sentence);
+	return gq_find(in, GQ_CODE_NOT_GPTQ, "", err,
+		       "the tensors are %s, by their names and shapes, in %llu modules: %s", f->name,
+		       (unsigned long long)found.n_modules, f->sentence);
 }
 
 /* --------------------------------------------------------------------------------------------------- verdict */
@@ -200,7 +201,9 @@ static enum gptq_zeros_format format_of_label(const struct gq_labels *labels)
 {
 	if (!labels->consistent)
 		return GPTQ_ZEROS_NONE;
-	return labels->value == GQ_LABEL_V1 ? GPTQ_ZEROS_V1 : labels->value == GQ_LABEL_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
+	return labels->value == GQ_LABEL_V1   ? GPTQ_ZEROS_V1
+	       : labels->value == GQ_LABEL_V2 ? GPTQ_ZEROS_V2
+					      : GPTQ_ZEROS_NONE;
 }
 
 /* By which format each layer's zero points are shown: the model's verdict, the layer's if mixed, the label, v1. */

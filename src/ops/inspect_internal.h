@@ -30,18 +30,17 @@ struct gq_inspection {
 };
 
 /* Adds a finding; text is formatted. `where` may be NULL. */
-__attribute__((format(printf, 5, 6))) enum gptq_status gq_find(struct gq_inspection *in, enum gq_code code,
-							       const char *where, struct gptq_error *err,
-							       const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) enum gptq_status
+gq_find(struct gq_inspection *in, enum gq_code code, const char *where, struct gptq_error *err, const char *fmt, ...);
 /* The same with a layer's name as the place. */
 __attribute__((format(printf, 5, 6))) enum gptq_status gq_find_layer(struct gq_inspection *in, enum gq_code code,
 								     const struct gq_layer *layer,
 								     struct gptq_error *err, const char *fmt, ...);
 
-/* The style in which a layer's v1 lanes are read: LANE where it is open. */
 /* The name of the journal of an in-place conversion, in the folder that it changes. */
 #define GQ_JOURNAL_NAME ".gptq-convert.journal"
 
+/* The style in which a layer's v1 lanes are read: LANE where it is open. */
 enum gptq_v1_style gq_inspect_style(const struct gq_inspection *in, size_t layer);
 
 enum gptq_status gq_inspect_layers(struct gq_inspection *in, struct gptq_error *err);

@@ -106,7 +106,8 @@ static void check_smeared(const struct example *e, const char *line)
 
 	smear(e, words);
 	check(memcmp(words, e->words, e->n_words * 4) == 0, line, "other words come out");
-	check(gq_zero_stats_of(&qz, &stats, NULL) == GPTQ_OK && stats.damaged_words > 0, line, "the library sees no damage");
+	check(gq_zero_stats_of(&qz, &stats, NULL) == GPTQ_OK && stats.damaged_words > 0, line,
+	      "the library sees no damage");
 }
 
 static void check_example(const struct example *e, const char *line)
@@ -130,11 +131,13 @@ static void check_example(const struct example *e, const char *line)
 	}
 	check(style != GPTQ_STYLE_NONE, line, "no such style");
 	memcpy(words, v2, sizeof(words));
-	check(gptq_zeros_shift(words, 1, e->n_words * 4, e->bits, 32, GPTQ_ZEROS_V2, GPTQ_ZEROS_V1, style, NULL) == GPTQ_OK &&
+	check(gptq_zeros_shift(words, 1, e->n_words * 4, e->bits, 32, GPTQ_ZEROS_V2, GPTQ_ZEROS_V1, style, NULL) ==
+			      GPTQ_OK &&
 		      memcmp(words, e->words, e->n_words * 4) == 0,
 	      line, "other words come out");
 	memcpy(words, e->words, sizeof(words));
-	check(gptq_zeros_shift(words, 1, e->n_words * 4, e->bits, 32, GPTQ_ZEROS_V1, GPTQ_ZEROS_V2, style, NULL) == GPTQ_OK &&
+	check(gptq_zeros_shift(words, 1, e->n_words * 4, e->bits, 32, GPTQ_ZEROS_V1, GPTQ_ZEROS_V2, style, NULL) ==
+			      GPTQ_OK &&
 		      memcmp(words, v2, e->n_words * 4) == 0,
 	      line, "the way back differs");
 	gq_layout_stream.unpack_line(e->words, pack, e->n_z, lanes);
