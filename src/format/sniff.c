@@ -144,7 +144,7 @@ enum gq_sniff gq_sniff_again(const unsigned char *p, size_t n)
 	enum gq_sniff kind = gq_sniff(p, n);
 
 	/* 80 02 .. 80 05: PROTO of a pickle; an honest header would begin with white space or '{' behind 8 bytes. */
-	if (kind == GQ_SNIFF_NONE && n > 8 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 && !strchr(" \t\r\n{", p[8]))
+	if (kind == GQ_SNIFF_NONE && n > 8 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 && !memchr(" \t\r\n{", p[8], 5))
 		return GQ_SNIFF_PICKLE;
 	return kind;
 }
