@@ -185,7 +185,7 @@ static void print_histogram(FILE *out, const struct gptq_bits_count *b, const st
 
 void inspect_print_stats(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
 {
-	double low = INFINITY, high = -INFINITY;
+	double low = (double)INFINITY, high = (double)-INFINITY;
 
 	for (unsigned i = 0; i < r->n_bits; i++)
 		print_histogram(out, &r->bits[i], view);

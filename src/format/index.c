@@ -65,7 +65,8 @@ static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, c
 	if (name->failed)
 		return gq_fail_nomem(err);
 	if (!is_plain_shard_name(name->data ? name->data : "", name->size)) {
-		status = bad(node->begin, err, "weight_map: a shard must be one plain file name that ends in .safetensors");
+		status = bad(node->begin, err,
+			     "weight_map: a shard must be one plain file name that ends in .safetensors");
 		gptq_mask(masked, sizeof(masked), name->data ? name->data : "", name->size);
 		gq_error_found(err, "\"%s\"", masked);
 		return status;

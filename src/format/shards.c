@@ -216,8 +216,8 @@ const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const cha
 static enum gptq_status report_twice(struct gq_shards *shards, const struct twice *twice, struct gq_problems *problems,
 				     struct gptq_error *err)
 {
-	return twice->n ? two_shards(shards, &shards->tensors[twice->again], &shards->tensors[twice->first], twice->n - 1,
-				     problems, err)
+	return twice->n ? two_shards(shards, &shards->tensors[twice->again], &shards->tensors[twice->first],
+				     twice->n - 1, problems, err)
 			: GPTQ_OK;
 }
 

@@ -257,10 +257,10 @@ static enum gptq_status fill_layer(struct gq_inspection *in, size_t i, struct gp
 					 .sym = GPTQ_UNKNOWN,
 					 .act_order = GPTQ_UNKNOWN,
 					 .rule = gq_rule_name(GQ_RULE_NONE),
-					 .shift = NAN,
-					 .shift_bar = NAN,
-					 .scale_min = NAN,
-					 .scale_max = NAN};
+					 .shift = (double)NAN,
+					 .shift_bar = (double)NAN,
+					 .scale_min = (double)NAN,
+					 .scale_max = (double)NAN};
 	info->name = gq_layer_label(l);
 	if (!info->name)
 		return gq_fail_nomem(err);

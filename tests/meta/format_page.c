@@ -38,7 +38,7 @@ static void check(bool ok, const char *line, const char *what)
 /* "4 bits  ZEROS  STYLE  WORDS"; false if the line is something else. */
 static bool parse(const char *line, struct example *e)
 {
-	char copy[256], *word, *rest = copy;
+	char copy[512], *word, *rest = copy;
 
 	memset(e, 0, sizeof(*e));
 	snprintf(copy, sizeof(copy), "%s", line);

@@ -72,7 +72,8 @@ START_TEST(again)
 	};
 
 	for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++)
-		ck_assert_msg(gq_sniff_again((const unsigned char *)second[i].bytes, second[i].n) == second[i].kind, "case %zu", i);
+		ck_assert_msg(gq_sniff_again((const unsigned char *)second[i].bytes, second[i].n) == second[i].kind,
+			      "case %zu", i);
 }
 END_TEST
 
