@@ -118,6 +118,15 @@ int cli_next(struct cli_parser *p, const char **arg)
 	return CLI_BAD;
 }
 
+size_t cli_columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
 void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width)
 {
 	while (*text) {

@@ -30,9 +30,8 @@ struct gq_inspection {
 };
 
 /* Adds a finding; text is formatted. `where` may be NULL. */
-__attribute__((format(printf, 5, 6))) enum gptq_status gq_find(struct gq_inspection *in, enum gq_code code,
-							       const char *where, struct gptq_error *err,
-							       const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) enum gptq_status
+gq_find(struct gq_inspection *in, enum gq_code code, const char *where, struct gptq_error *err, const char *fmt, ...);
 /* The same with a layer's name as the place. */
 __attribute__((format(printf, 5, 6))) enum gptq_status gq_find_layer(struct gq_inspection *in, enum gq_code code,
 								     const struct gq_layer *layer,

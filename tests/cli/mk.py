@@ -6,6 +6,11 @@ usage: mk.py model DIR [KEY=VALUE...]     a model folder
        mk.py file FILE [KEY=VALUE...]     one safetensors file
        mk.py set FILE NAME KEY=VALUE      write another shape, dtype or values for one tensor (raw header edit)
        mk.py label FILE WORD              put __metadata__.gptq_checkpoint_format into a file
+       mk.py tensors FILE NAME=DTYPE:SHAPE...   a file of tensors full of zeros, such as a.weight=F16:64,64
+       mk.py scale FILE NAME HEX          the bits of the first element of an F16 tensor
+       mk.py fill FILE NAME               the first bytes of a tensor, from standard input
+       mk.py unpad FILE N                 a header N bytes longer, so that the data are not aligned
+       mk.py shuffle FILE                 zero points of all layers in the reverse order of columns
        mk.py digest PATH...               one line a file, link and folder: kind, mode, digest, path
        mk.py big FILE MIB                 a symmetric layer and a sparse plain tensor of that many MiB
 
@@ -26,7 +31,7 @@ import struct
 import sys
 
 DTYPE_OF_WORD = {8: "I8", 16: "I16", 32: "I32", 64: "I64"}
-WIDTH_OF_DTYPE = {"I8": 1, "I16": 2, "F16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
+WIDTH_OF_DTYPE = {"I8": 1, "U8": 1, "F8_E4M3": 1, "I16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
 
 
 class Numbers:
@@ -254,6 +259,53 @@ def set_label(path, word):
     write_file(path, tensors, dict(metadata or {}, gptq_checkpoint_format=word))
 
 
+def make_tensors(path, args):
+    tensors = {}
+    for a in args:
+        name, what = a.split("=", 1)
+        dtype, shape = what.split(":", 1)
+        shape = [int(x) for x in shape.split(",") if x]
+        size = WIDTH_OF_DTYPE[dtype]
+        for x in shape:
+            size *= x
+        tensors[name] = (dtype, shape, b"\0" * size)
+    write_file(path, tensors)
+
+
+def set_scale(path, name, bits):
+    tensors, metadata = read_file(path)
+    dtype, shape, data = tensors[name]
+    tensors[name] = (dtype, shape, struct.pack("<H", int(bits, 16)) + data[2:])
+    write_file(path, tensors, metadata)
+
+
+def fill(path, name):
+    tensors, metadata = read_file(path)
+    dtype, shape, data = tensors[name]
+    first = sys.stdin.buffer.read()
+    tensors[name] = (dtype, shape, first + data[len(first):])
+    write_file(path, tensors, metadata)
+
+
+def unpad(path, n):
+    with open(path, "rb") as f:
+        raw = f.read()
+    size = struct.unpack("<Q", raw[:8])[0]
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", size + n) + raw[8:8 + size] + b" " * n + raw[8 + size:])
+
+
+def shuffle(path):
+    tensors, metadata = read_file(path)
+    for name, (dtype, shape, data) in tensors.items():
+        if name.endswith("qzeros"):
+            row = shape[1] * WIDTH_OF_DTYPE[dtype]
+            flip = bytes((b & 15) << 4 | b >> 4 for b in data)
+            data = b"".join(flip[i:i + row][::-1] for i in range(0, len(flip), row))
+            tensors[name] = (dtype, shape, data)
+    write_file(path, tensors, metadata)
+
+
 def digest(paths):
     def show(path):
         st = os.lstat(path)
@@ -301,6 +353,16 @@ def main():
         set_tensor(args[0], args[1], args[2:])
     elif command == "label":
         set_label(args[0], args[1])
+    elif command == "tensors":
+        make_tensors(args[0], args[1:])
+    elif command == "scale":
+        set_scale(*args)
+    elif command == "fill":
+        fill(*args)
+    elif command == "unpad":
+        unpad(args[0], int(args[1]))
+    elif command == "shuffle":
+        shuffle(args[0])
     elif command == "digest":
         sys.stdout.reconfigure(errors="backslashreplace")
         digest(args)
