@@ -5,7 +5,6 @@
 #include "verify_print.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -120,37 +119,11 @@ static bool parse_style(struct settings *s, int option, const char *arg)
 	return i >= 0;
 }
 
-/* A number of at most four digits. */
-static bool parse_number(const char *arg, unsigned *n)
-{
-	size_t digits = strspn(arg, "0123456789");
-
-	if (digits == 0 || digits > 4 || arg[digits])
-		return false;
-	*n = (unsigned)strtoul(arg, NULL, 10);
-	return true;
-}
-
-static bool parse_device(struct settings *s, const char *arg)
-{
-	static const char *const words[] = {"auto", "cpu", "cuda", NULL};
-	int i;
-
-	if (strncmp(arg, "cuda:", 5) == 0 && parse_number(arg + 5, &s->o.device_number)) {
-		s->o.device = GPTQ_DEVICE_CUDA;
-		return true;
-	}
-	i = choice(OPT_DEVICE, arg, words);
-	s->o.device = i == 1 ? GPTQ_DEVICE_CPU : i == 2 ? GPTQ_DEVICE_CUDA : GPTQ_DEVICE_AUTO;
-	s->o.device_number = 0;
-	return i >= 0;
-}
-
 static bool parse_jobs(struct settings *s, const char *arg)
 {
 	char shown[256];
 
-	if (parse_number(arg, &s->o.jobs) && s->o.jobs > 0)
+	if (cli_parse_number(arg, &s->o.jobs) && s->o.jobs > 0)
 		return true;
 	cli_mask(shown, sizeof(shown), arg);
 	cli_error(&command, "--jobs takes a number from 1 to 9999, not '%s'", shown);
@@ -179,7 +152,7 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 		s->progress = i < 0 ? CLI_AUTO : (enum cli_when)i;
 		return i >= 0;
 	case OPT_DEVICE:
-		return parse_device(s, arg);
+		return cli_parse_device(&command, arg, &s->o.device, &s->o.device_number);
 	case OPT_JOBS:
 		return parse_jobs(s, arg);
 	case OPT_LAYERS:

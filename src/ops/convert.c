@@ -378,8 +378,14 @@ enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq
 	cv.units = gq_calloc(1, sizeof(*cv.units));
 	cv.report = gq_calloc(1, sizeof(*cv.report));
 	status = cv.units && cv.report ? decide(&cv, err) : gq_fail_nomem(err);
-	if (status == GPTQ_OK && !options->dry_run)
+	if (status == GPTQ_OK && options->verify_weights && !options->dry_run) {
+		status = gq_prover_open(GPTQ_METHOD_AUTO, options->device, options->device_number, &cv.prover, err);
+		if (status == GPTQ_OK)
+			status = carry_out(&cv, err);
+		gq_prover_close(&cv.prover);
+	} else if (status == GPTQ_OK && !options->dry_run) {
 		status = carry_out(&cv, err);
+	}
 	free_conversion(&cv);
 	if (status == GPTQ_OK && report)
 		*report = cv.report;
