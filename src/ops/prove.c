@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Bytes of one side: scales and zero points of a tile, words of a run. A GPU wants more at once. */
+/* A GPU wants more at once. */
 #define TILE ((size_t)8 << 20)
 #define RUN ((size_t)2 << 20)
 #define CUDA_TILE ((size_t)128 << 20)
@@ -16,22 +16,35 @@
 
 /* ------------------------------------------------------------------------------------------------------ devices */
 
+static void take_much(struct gq_prover *prover)
+{
+	prover->tile = CUDA_TILE;
+	prover->run = CUDA_RUN;
+}
+
 enum gptq_status gq_prover_open(enum gptq_method method, enum gptq_device device, unsigned number,
 				struct gq_prover *prover, struct gptq_error *err)
 {
 	char reason[512];
 
-	*prover = (struct gq_prover){.method = method};
+	*prover = (struct gq_prover){.method = method, .tile = TILE, .run = RUN};
 	pthread_mutex_init(&prover->lock, NULL);
 	if (device == GPTQ_DEVICE_CPU)
 		return GPTQ_OK;
-	if (device == GPTQ_DEVICE_CUDA)
-		return gq_cuda_open((int)number, &prover->cuda, err);
+	if (device == GPTQ_DEVICE_CUDA) {
+		enum gptq_status status = gq_cuda_open((int)number, &prover->cuda, err);
+
+		if (status == GPTQ_OK)
+			take_much(prover);
+		return status;
+	}
 	if (gq_cuda_devices(reason, sizeof(reason)) > 0) {
 		struct gptq_error e;
 
-		if (gq_cuda_open(0, &prover->cuda, &e) == GPTQ_OK)
+		if (gq_cuda_open(0, &prover->cuda, &e) == GPTQ_OK) {
+			take_much(prover);
 			return GPTQ_OK;
+		}
 		gptq_error_format(&e, reason, sizeof(reason));
 	}
 	prover->note = gq_strdup(reason);
@@ -166,11 +179,11 @@ static enum gptq_status compare_by(struct pair *p, enum gptq_method method, stru
 	*p->proof = (struct gq_layer_proof){.method = method};
 	p->table = method == GPTQ_METHOD_TABLE;
 	p->failed = false;
-	columns = gq_side_columns(&p->sides[0], p->prover->cuda ? CUDA_TILE : TILE);
-	other = gq_side_columns(&p->sides[1], p->prover->cuda ? CUDA_TILE : TILE);
+	columns = gq_side_columns(&p->sides[0], p->prover->tile);
+	other = gq_side_columns(&p->sides[1], p->prover->tile);
 	columns = other < columns ? other : columns;
-	rows = gq_side_rows(&p->sides[0], columns, p->prover->cuda ? CUDA_RUN : RUN);
-	other = gq_side_rows(&p->sides[1], columns, p->prover->cuda ? CUDA_RUN : RUN);
+	rows = gq_side_rows(&p->sides[0], columns, p->prover->run);
+	other = gq_side_rows(&p->sides[1], columns, p->prover->run);
 	rows = other < rows ? other : rows;
 	for (unsigned s = 0; s < 2; s++)
 		p->sides[s].n_nan = p->sides[s].n_inf = 0;

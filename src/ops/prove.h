@@ -15,6 +15,7 @@ struct gq_prover {
 	struct gq_cuda *cuda; /* NULL: this processor */
 	pthread_mutex_t lock; /* of the GPU */
 	char *note;           /* why it is not a GPU, if one was looked for; NULL */
+	size_t tile, run;     /* bytes of one side at once: scales and zero points of a tile, words of a run */
 };
 
 /* GPTQ_E_UNSUPPORTED, GPTQ_E_ARG: the GPU that was asked for is not there. */
