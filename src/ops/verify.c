@@ -65,6 +65,22 @@ static void reword(struct gptq_error *err, char side)
 	gq_buf_free(&text);
 }
 
+/* The warning begins with --from where that was given. */
+static enum gptq_status keep_warning(struct gptq_verify_side *said, const char *warning, char side,
+				     struct gptq_error *err)
+{
+	struct gq_buf text = {0};
+
+	if (strncmp(warning, "--from", 6) == 0) {
+		gq_buf_printf(&text, "--from-%c", side);
+		warning += 6;
+	}
+	gq_buf_puts(&text, warning);
+	said->warning = text.failed ? NULL : gq_strdup(text.data);
+	gq_buf_free(&text);
+	return said->warning ? GPTQ_OK : gq_fail_nomem(err);
+}
+
 static enum gptq_status settle_formats(struct gq_verification *v, unsigned i, struct gptq_error *err)
 {
 	struct gq_checkpoint *c = &v->sides[i];
@@ -75,8 +91,10 @@ static enum gptq_status settle_formats(struct gq_verification *v, unsigned i, st
 	enum gptq_status status =
 		gq_settle_format(&c->source, &c->survey, &wishes, &said->format, &said->reason, &warning, err);
 
-	if (status == GPTQ_OK && warning && !(said->warning = gq_strdup(warning)))
-		status = gq_fail_nomem(err);
+	if (status == GPTQ_OK && v->options->from[i])
+		said->reason = "as given";
+	if (status == GPTQ_OK && warning)
+		status = keep_warning(said, warning, "ab"[i], err);
 	if (status == GPTQ_OK)
 		status = gq_settle_layers(&c->source, &c->survey, said->format, c->formats, err);
 	if (status == GPTQ_OK)

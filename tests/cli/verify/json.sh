@@ -11,7 +11,7 @@ model M z=asym layers=1
 model X z=asym label=gptq_v2
 model P layers=0 config=none
 cp -r A N
-tensor N/model.safetensors model.layers.0.proj.scales first=2080406017
+tensor N/model.safetensors model.layers.0.proj.scales first=469794305
 cp -r N N2
 tensor N2/model.safetensors model.layers.0.proj.scales flip=14
 n=0

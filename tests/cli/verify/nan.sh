@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # what is no number is equal where its bits are
 model A z=asym
-tensor A/model.safetensors model.layers.0.proj.scales first=2080406017
+tensor A/model.safetensors model.layers.0.proj.scales first=469794305
 gptq-convert -q --to v2 A B
 try verify --layers A B
 try verify --layers --method every A B

@@ -3,7 +3,7 @@
 model A z=asym
 if gptq-verify --device cuda -q A A 2>said; then skip "there is a GPU"; fi
 grep -c '^gptq-verify: error: ' said
-gptq-verify --device cuda --json A A 2>/dev/null | sed 's/"message":"[^"]*"/"message":"..."/'
+gptq-verify --device cuda --json A A 2>/dev/null | sed 's/"text":"[^"]*"/"text":"..."/'
 gptq-verify --device cuda:1 -q A A 2>/dev/null
 echo "exit $?"
 gptq-verify --device auto -q A A
