@@ -38,7 +38,7 @@ static enum gptq_status file_number(struct gq_index *index, struct gq_map *map, 
 
 	if (gq_map_find(map, name, n, number))
 		return GPTQ_OK;
-	grown = gq_realloc_array(index->files, index->n_files + 1, sizeof(*index->files));
+	grown = gq_array_more(index->files, index->n_files, sizeof(*index->files));
 	if (!grown)
 		return gq_fail_nomem(err);
 	index->files = grown;
@@ -65,7 +65,8 @@ static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, c
 	if (name->failed)
 		return gq_fail_nomem(err);
 	if (!is_plain_shard_name(name->data ? name->data : "", name->size)) {
-		status = bad(node->begin, err, "weight_map: a shard must be one plain file name that ends in .safetensors");
+		status = bad(node->begin, err,
+			     "weight_map: a shard must be one plain file name that ends in .safetensors");
 		gptq_mask(masked, sizeof(masked), name->data ? name->data : "", name->size);
 		gq_error_found(err, "\"%s\"", masked);
 		return status;
