@@ -38,6 +38,9 @@ struct gptq_convert_options {
 	bool relabel;        /* change no tensor, make the labels say what the tensors (or `from`) say */
 	bool force;          /* replace an existing output; in place: change files that have other names too */
 	bool dry_run;        /* decide and report, write nothing */
+	bool verify_weights; /* before OUT appears, prove that all its weights are those of IN */
+	enum gptq_device device;       /* where that is done ... */
+	unsigned device_number;        /* ... and which GPU */
 	const char *config;  /* a lone file's config; NULL: those beside it */
 	unsigned bits;       /* a lone file's width where nothing else tells; 0: not given */
 	const struct gptq_hooks *hooks;
@@ -109,6 +112,9 @@ struct gptq_convert_report {
 						the journal) */
 	uint64_t n_bytes_rewritten, n_bytes_cloned;
 	uint64_t n_zeros_verified;         /* read back from what was written and compared with the source */
+	uint64_t n_weights_verified;       /* with verify_weights: compared with the source ... */
+	uint64_t n_layers_by_table, n_layers_by_every; /* ... by these proofs (verify.h) */
+	char *verify_device;               /* ... and where: "avx512", "NVIDIA H200"; NULL */
 };
 
 /*

@@ -130,7 +130,9 @@ struct gptq_inspect_report {
 	uint64_t n_tensors_in_all, n_files, n_plain_modules; /* plain: 2-D float .weight tensors of no layer */
 
 	uint64_t quantised_parameters, parameters, tensor_bytes, quantised_bits;
-	char *weights_digest; /* hex; NULL */
+	bool digest_asked;
+	char *weights_digest; /* hex; NULL if not asked for, or if some layer has none */
+	uint64_t n_without_digest; /* layers whose groups are broken, or whose v1 style is open and matters */
 
 	struct gptq_finding *findings; /* errors first, then by code and place */
 	size_t n_findings;

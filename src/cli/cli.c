@@ -302,3 +302,32 @@ const char *cli_count(char dst[32], uint64_t n)
 	dst[k] = '\0';
 	return dst;
 }
+
+bool cli_parse_number(const char *arg, unsigned *n)
+{
+	size_t digits = strspn(arg, "0123456789");
+
+	if (digits == 0 || digits > 4 || arg[digits])
+		return false;
+	*n = (unsigned)strtoul(arg, NULL, 10);
+	return true;
+}
+
+bool cli_parse_device(const struct cli_command *command, const char *arg, enum gptq_device *device, unsigned *number)
+{
+	char shown[256];
+
+	*number = 0;
+	if (strcmp(arg, "auto") == 0)
+		*device = GPTQ_DEVICE_AUTO;
+	else if (strcmp(arg, "cpu") == 0)
+		*device = GPTQ_DEVICE_CPU;
+	else if (strcmp(arg, "cuda") == 0 || (strncmp(arg, "cuda:", 5) == 0 && cli_parse_number(arg + 5, number)))
+		*device = GPTQ_DEVICE_CUDA;
+	else {
+		cli_mask(shown, sizeof(shown), arg);
+		cli_error(command, "--device takes auto, cpu, cuda or cuda:N, not '%s'", shown);
+		return false;
+	}
+	return true;
+}

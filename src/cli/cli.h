@@ -74,6 +74,11 @@ bool cli_cancelled(void *unused);
 /* Flushes stdout and turns a failure into an exit code: a closed pipe gives 128 + SIGPIPE without a message. */
 int cli_finish(const struct cli_command *command, int code);
 
+/* A number of one to four digits and nothing else. */
+bool cli_parse_number(const char *arg, unsigned *n);
+/* The value of --device: auto, cpu, cuda or cuda:N; false after a message. */
+bool cli_parse_device(const struct cli_command *command, const char *arg, enum gptq_device *device, unsigned *number);
+
 /* gptq_mask() of a NUL-terminated text. */
 void cli_mask(char *dst, size_t size, const char *text);
 

@@ -123,6 +123,12 @@ static void print_tail(FILE *out, const struct gptq_convert_report *r)
 		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
 	head(out, "verified");
 	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
+	if (r->verify_device) {
+		head(out, "");
+		fprintf(out, "%s weights compared, all equal; by table %llu layers, by every %llu\n",
+			cli_count(n, r->n_weights_verified), (unsigned long long)r->n_layers_by_table,
+			(unsigned long long)r->n_layers_by_every);
+	}
 }
 
 /* A conversion that was interrupted: what was done about it. */
@@ -310,6 +316,7 @@ void convert_print_json(FILE *out, const char *in_path, const char *out_path, co
 	json_add_number(root, "bytes", r->n_bytes);
 	json_add_number(root, "bytes_rewritten", r->n_bytes_rewritten);
 	json_add_number(root, "zeros_verified", r->n_zeros_verified);
+	json_add_number(root, "weights_verified", r->n_weights_verified);
 	add_readers(root, "loaders_in", r->readers_in, r->n_readers);
 	add_readers(root, "loaders_out", r->readers_out, r->n_readers);
 	json_print(out, root);

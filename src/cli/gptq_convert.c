@@ -22,6 +22,7 @@ enum {
 	OPT_ROLLBACK,
 	OPT_STRAYS,
 	OPT_VERIFY,
+	OPT_DEVICE,
 	OPT_CONFIG,
 	OPT_BITS,
 	OPT_DRY_RUN,
@@ -57,8 +58,11 @@ static const struct cli_option options_table[] = {
 	[OPT_STRAYS] = {"strays", 0, CLI_ARG_REQUIRED, "copy|convert",
 			"What to do with safetensors files outside the model that hold zero points; by default they are "
 			"named and refused."},
-	[OPT_VERIFY] = {"verify", 0, CLI_ARG_OPTIONAL, "zeros",
-			"Read the written zero points back and compare them with IN. Always done."},
+	[OPT_VERIFY] = {"verify", 0, CLI_ARG_OPTIONAL, "zeros|weights",
+			"zeros: read the written zero points back and compare them with IN, which is always done. weights: "
+			"also prove that every weight of OUT is that of IN."},
+	[OPT_DEVICE] = {"device", 0, CLI_ARG_REQUIRED, "auto|cpu|cuda[:N]",
+			"Where --verify=weights compares; auto (the default) takes a GPU that is there."},
 	[OPT_CONFIG] = {"config", 0, CLI_ARG_REQUIRED, "FILE",
 			"For a lone file or a stream: its config, read instead of the configs beside it, never written."},
 	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N", "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
@@ -161,11 +165,12 @@ static bool parse_bits(const char *value, unsigned *bits)
 	return wrong_value("bits", "2, 3, 4 or 8", value);
 }
 
-static bool parse_verify(const char *value)
+static bool parse_verify(struct settings *s, const char *value)
 {
-	if (!value || strcmp(value, "zeros") == 0)
+	s->o.verify_weights = value && strcmp(value, "weights") == 0;
+	if (!value || s->o.verify_weights || strcmp(value, "zeros") == 0)
 		return true;
-	return wrong_value("verify", "zeros", value);
+	return wrong_value("verify", "zeros or weights", value);
 }
 
 static bool apply_option(struct settings *s, int option, const char *arg)
@@ -190,7 +195,9 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 		s->progress = i < 0 ? CLI_AUTO : (enum cli_when)i;
 		return i >= 0;
 	case OPT_VERIFY:
-		return parse_verify(arg);
+		return parse_verify(s, arg);
+	case OPT_DEVICE:
+		return cli_parse_device(&command, arg, &s->o.device, &s->o.device_number);
 	case OPT_BITS:
 		return parse_bits(arg, &s->o.bits);
 	case OPT_CONFIG:

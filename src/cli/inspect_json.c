@@ -149,7 +149,7 @@ static void add_layers(cJSON *root, const struct gptq_inspect_report *r)
 		shards = json_add_array(o, "shards");
 		for (size_t k = 0; k < l->n_shards; k++)
 			json_add_item_string(shards, l->shards[k]);
-		if (l->weights_sha256)
+		if (r->digest_asked)
 			json_add_string(o, "weights_sha256", l->weights_sha256);
 	}
 }
@@ -268,7 +268,7 @@ void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const st
 	add_findings(root, r);
 	if (view->loaders)
 		add_readers(root, r);
-	if (r->weights_digest)
+	if (r->digest_asked)
 		json_add_string(root, "weights_digest", r->weights_digest);
 	json_print(out, root);
 }

@@ -218,6 +218,17 @@ static void print_size(FILE *out, const struct gptq_inspect_report *r, unsigned 
 	line(out, "size", text, width);
 }
 
+static void print_digest(FILE *out, const struct gptq_inspect_report *r, unsigned width)
+{
+	char text[256], n[32];
+
+	if (!r->digest_asked || !r->n_layers)
+		return;
+	snprintf(text, sizeof(text), "no digest: groups or zero points of %s layer%s cannot be told",
+		 cli_count(n, r->n_without_digest), r->n_without_digest == 1 ? "" : "s");
+	line(out, "weights", r->weights_digest ? r->weights_digest : text, r->weights_digest ? 200 : width);
+}
+
 static const char *paint(const struct inspect_view *view, enum gptq_severity severity)
 {
 	if (!view->colour)
@@ -323,8 +334,7 @@ void inspect_print_text(FILE *out, const struct gptq_inspect_report *r, const st
 	}
 	if (!nothing)
 		print_size(out, r, view->width);
-	if (r->weights_digest)
-		line(out, "weights", r->weights_digest, 200);
+	print_digest(out, r, view->width);
 	if (r->n_layers)
 		print_readers(out, r, view->width);
 	print_findings(out, r, view);

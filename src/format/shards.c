@@ -20,19 +20,35 @@ static int64_t mtime_of(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+static enum gptq_status begin(struct gq_shards *shards, struct gptq_error *err)
+{
+	*shards = (struct gq_shards){0};
+	gq_map_init(&shards->by_name);
+	shards->lock = gq_malloc_array(1, sizeof(*shards->lock));
+	if (shards->lock && pthread_mutex_init(shards->lock, NULL) != 0) {
+		gq_free(shards->lock);
+		shards->lock = NULL;
+	}
+	return shards->lock ? GPTQ_OK : gq_fail_nomem(err);
+}
+
+/* All that nobody reads from. */
 static void close_all(struct gq_shards *shards)
 {
 	for (size_t i = 0; i < shards->n; i++) {
-		if (shards->items[i].fd >= 0)
-			close(shards->items[i].fd);
-		shards->items[i].fd = -1;
+		struct gq_shard *s = &shards->items[i];
+
+		if (s->fd < 0 || s->users > 0)
+			continue;
+		close(s->fd);
+		s->fd = -1;
+		shards->n_open--;
 	}
-	shards->n_open = 0;
 }
 
-enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+/* With the lock held. */
+static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s, struct gptq_error *err)
 {
-	struct gq_shard *s = &shards->items[shard];
 	enum gptq_status status;
 	uint64_t size;
 	struct stat st;
@@ -41,8 +57,10 @@ enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, 
 		if (shards->n_open >= MAX_OPEN)
 			close_all(shards);
 		status = gq_open_read(s->path, &s->fd, &size, err);
-		if (status != GPTQ_OK)
+		if (status != GPTQ_OK) {
+			s->fd = -1;
 			return status;
+		}
 		shards->n_open++;
 	}
 	if (fstat(s->fd, &st) != 0)
@@ -53,19 +71,40 @@ enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, 
 		gq_error_file(err, s->path);
 		return status;
 	}
-	*fd = s->fd;
 	return GPTQ_OK;
+}
+
+enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+{
+	struct gq_shard *s = &shards->items[shard];
+	enum gptq_status status;
+
+	pthread_mutex_lock(shards->lock);
+	status = open_shard(shards, s, err);
+	*fd = s->fd;
+	pthread_mutex_unlock(shards->lock);
+	return status;
 }
 
 enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,
 				   size_t nbytes, struct gptq_error *err)
 {
+	struct gq_shard *s = &shards->items[tensor->shard];
+	enum gptq_status status;
 	int fd;
-	enum gptq_status status = gq_shard_fd(shards, tensor->shard, &fd, err);
 
+	pthread_mutex_lock(shards->lock);
+	status = open_shard(shards, s, err);
+	fd = s->fd;
+	s->users += status == GPTQ_OK;
+	pthread_mutex_unlock(shards->lock);
 	if (status != GPTQ_OK)
 		return status;
-	return gq_pread_full(fd, dst, nbytes, tensor->offset + offset, shards->items[tensor->shard].path, err);
+	status = gq_pread_full(fd, dst, nbytes, tensor->offset + offset, s->path, err);
+	pthread_mutex_lock(shards->lock);
+	s->users--;
+	pthread_mutex_unlock(shards->lock);
+	return status;
 }
 
 static enum gq_code code_of_fault(enum gq_st_fault fault)
@@ -248,11 +287,10 @@ static enum gptq_status open_all(const char *dir, const char *const *names, size
 enum gptq_status gq_shards_open_files(const char *dir, const char *const *names, size_t n_names,
 				      struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
-	enum gptq_status status;
+	enum gptq_status status = begin(shards, err);
 
-	*shards = (struct gq_shards){0};
-	gq_map_init(&shards->by_name);
-	status = open_all(dir, names, n_names, shards, problems, err);
+	if (status == GPTQ_OK)
+		status = open_all(dir, names, n_names, shards, problems, err);
 	if (status != GPTQ_OK)
 		gq_shards_close(shards);
 	return status;
@@ -261,15 +299,15 @@ enum gptq_status gq_shards_open_files(const char *dir, const char *const *names,
 enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_shards *shards,
 				 struct gq_problems *problems, struct gptq_error *err)
 {
-	enum gptq_status status = GPTQ_OK;
+	enum gptq_status status = begin(shards, err);
 	struct twice twice = {0};
 	size_t capacity = 0;
 
-	*shards = (struct gq_shards){0};
-	gq_map_init(&shards->by_name);
-	shards->items = gq_calloc(1, sizeof(*shards->items));
+	if (status == GPTQ_OK)
+		shards->items = gq_calloc(1, sizeof(*shards->items));
 	if (!shards->items) {
 		gq_st_free(st);
+		gq_shards_close(shards);
 		return gq_fail_nomem(err);
 	}
 	shards->n = 1;
@@ -320,6 +358,9 @@ void gq_shards_close(struct gq_shards *shards)
 	gq_free(shards->tensors);
 	gq_map_free(&shards->by_name);
 	gq_free(shards->index_name);
+	if (shards->lock)
+		pthread_mutex_destroy(shards->lock);
+	gq_free(shards->lock);
 	*shards = (struct gq_shards){0};
 }
 
@@ -448,13 +489,13 @@ static enum gptq_status open_indexed(const char *dir, const char *index_name, co
 enum gptq_status gq_shards_open_folder(const char *dir, const char *const *names, size_t n_names,
 				       struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
-	enum gptq_status status;
+	enum gptq_status status = begin(shards, err);
 	const char *index;
 	struct gptq_error e;
 	size_t n = 0;
 
-	*shards = (struct gq_shards){0};
-	gq_map_init(&shards->by_name);
+	if (status != GPTQ_OK)
+		return status;
 	if (pick_index(names, n_names, &index, &e) != GPTQ_OK) {
 		gq_error_file(&e, dir);
 		status = open_without(&e, dir, names, n_names, shards, problems, err);

@@ -416,8 +416,14 @@ enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq
 	status = gq_convert_start(&cv, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_decide(&cv, err);
-	if (status == GPTQ_OK && !options->dry_run)
+	if (status == GPTQ_OK && options->verify_weights && !options->dry_run) {
+		status = gq_prover_open(GPTQ_METHOD_AUTO, options->device, options->device_number, &cv.prover, err);
+		if (status == GPTQ_OK)
+			status = carry_out(&cv, err);
+		gq_prover_close(&cv.prover);
+	} else if (status == GPTQ_OK && !options->dry_run) {
 		status = carry_out(&cv, err);
+	}
 	gq_convert_free(&cv);
 	if (status == GPTQ_OK && report)
 		*report = cv.report;

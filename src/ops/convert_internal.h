@@ -8,6 +8,7 @@
  *   convert_files.c   which file goes over how
  *   convert_write.c   write everything under a temporary name
  *   convert_check.c   read it back
+ *   convert_prove.c   and, if asked for, compare all weights
  *   convert.c         rename, hand out the report
  */
 #ifndef GQ_OPS_CONVERT_INTERNAL_H
@@ -15,6 +16,7 @@
 
 #include "base/copy.h"
 #include "base/output.h"
+#include "ops/prove.h"
 #include "ops/settle.h"
 
 /* Files whose layers are judged and converted together: the model, or one stray file beside it. */
@@ -49,6 +51,7 @@ struct gq_conversion {
 	struct gptq_convert_report *report;
 	struct gq_output output;
 	struct gq_copy_watch watch;
+	struct gq_prover prover; /* with options->verify_weights */
 };
 
 /* Does the layer's qzeros change? And the style in which v1 is read or written then. */
@@ -83,6 +86,9 @@ enum gptq_status gq_convert_strays(struct gq_conversion *cv, struct gptq_error *
 enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *err);
+/* Compares the weights of a unit with those of its files as they were written. */
+enum gptq_status gq_convert_prove(struct gq_conversion *cv, struct gq_unit *unit, struct gq_shards *written,
+				  struct gptq_error *err);
 
 /* Report helpers. */
 __attribute__((format(printf, 4, 5))) enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,

@@ -354,6 +354,8 @@ static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
 	if (status == GPTQ_OK)
 		status = gq_inspect_checksums(in, err);
 	if (status == GPTQ_OK)
+		status = gq_inspect_digests(in, err);
+	if (status == GPTQ_OK)
 		status = gq_inspect_config_findings(in, err);
 	if (status == GPTQ_OK)
 		status = gq_inspect_tensor_findings(in, err);

@@ -7,6 +7,7 @@
  *   inspect_config.c    findings about labels and configs
  *   inspect_tensors.c   findings about layers and files
  *   checksum.c          digests of tensors and of a hub cache's blobs
+ *   digest.c            digests of weights
  */
 #ifndef GQ_OPS_INSPECT_INTERNAL_H
 #define GQ_OPS_INSPECT_INTERNAL_H
@@ -45,6 +46,10 @@ enum gptq_status gq_inspect_config_findings(struct gq_inspection *in, struct gpt
 enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_readers(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_error *err);
+enum gptq_status gq_inspect_digests(struct gq_inspection *in, struct gptq_error *err);
+
+/* Are groups and zero points of a surveyed layer beyond doubt? */
+bool gq_zeros_known(const struct gq_inspection *in, size_t layer);
 
 /* Name of a layer, masked, NUL-terminated, to be freed. */
 char *gq_layer_label(const struct gq_layer *layer);

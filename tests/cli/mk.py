@@ -17,7 +17,8 @@ usage: mk.py model DIR [KEY=VALUE...]     a model folder
 Keys: fmt=v1|v2  bits=4  word=32  layers=2  k=128  n=64  group=32  z=mid|asym|zero|noise|open  style=lane|word|3bit|smeared
       shards=1  index=1|0  g_idx=1|0  label=WORD|none  config=both|quantize|model|none  producer=NAME:VERSION
       sym=true|false  prefix=model.layers.  half=1 (every second layer in the other format)
-      odd=I (layer I in the other format)
+      odd=I (layer I in the other format)  hold=8 (pack the codes in that many bits)  dtype=F16|F32 (of scales)
+Keys of set: shape= dtype= first=N (the first number) flip=BIT rename= drop= add=
 z: mid     the midpoint everywhere
    asym    what a min-max quantiser finds; never 0
    zero    likewise, with one-sided columns, so that some are 0
@@ -123,7 +124,8 @@ def layer(o, index):
             column, zeros[g][c], s = quantise(num, o["z"], bits, len(rows))
             for r, q in zip(rows, column):
                 codes[r][c] = q
-            scales += struct.pack("<e", s / 4096)
+            scales += struct.pack("<e" if o["dtype"] == "F16" else "<f", s / 4096)
+    bits = o["hold"] or bits
     columns = [pack_words([codes[r][c] for r in range(k)], bits, word) for c in range(n)]
     step = word // 8
     qweight = b"".join(col[i:i + step] for i in range(0, len(columns[0]), step) for col in columns)
@@ -132,7 +134,7 @@ def layer(o, index):
         name + "qweight": (DTYPE_OF_WORD[word], [len(columns[0]) // step, n], qweight),
         name + "qzeros": (DTYPE_OF_WORD[word], [groups, -(-n * bits // word)],
                           b"".join(store_zeros(z, fmt, o["style"], bits, word) for z in zeros)),
-        name + "scales": ("F16", [groups, n], scales),
+        name + "scales": (o["dtype"], [groups, n], scales),
     }
     if o["g_idx"]:
         out[name + "g_idx"] = ("I32", [k], b"".join(struct.pack("<i", i // group) for i in range(k)))
@@ -167,7 +169,7 @@ def read_file(path):
 
 def options(args):
     o = dict(fmt="v1", bits=4, word=32, layers=2, k=128, n=64, group=32, z="mid", style="word", shards=1, index=1,
-             g_idx=1, label="auto", config="both", producer="", sym="auto", prefix="model.layers.", half=0, odd=-1, seed=0)
+             g_idx=1, label="auto", config="both", producer="", sym="auto", prefix="model.layers.", half=0, odd=-1, seed=0, hold=0, dtype="F16")
     for a in args:
         key, value = a.split("=", 1)
         if key not in o:
@@ -181,7 +183,7 @@ def options(args):
 
 
 def quant_config(o):
-    c = {"bits": o["bits"], "group_size": o["group"], "desc_act": False, "sym": o["sym"] == "true",
+    c = {"bits": o["hold"] or o["bits"], "group_size": o["group"], "desc_act": False, "sym": o["sym"] == "true",
          "quant_method": "gptq"}
     if o["label"] != "none":
         c["checkpoint_format"] = o["label"]
@@ -245,6 +247,10 @@ def set_tensor(path, name, args):
             tensors[name] = (dtype, shape, (data + b"\0" * size)[:size])
         elif key == "first":
             tensors[name] = (dtype, shape, struct.pack("<i", int(value)) + data[4:])
+        elif key == "flip":
+            data = bytearray(data)
+            data[int(value) // 8] ^= 1 << int(value) % 8
+            tensors[name] = (dtype, shape, bytes(data))
         elif key == "rename":
             tensors = {value if t == name else t: d for t, d in tensors.items()}
         elif key == "drop":
