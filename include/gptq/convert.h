@@ -58,7 +58,7 @@ struct gptq_convert_width {
 
 /* One label that was (or would be) written. */
 struct gptq_convert_label {
-	char *file, *key;
+	char *file, *key; /* masked, as gptq_mask() does */
 	char *old_value; /* NULL where the key was added */
 	char *new_value;
 };

@@ -25,15 +25,11 @@ enum gq_severity gq_code_severity(enum gq_code code)
 enum gptq_status gq_problems_add(struct gq_problems *problems, enum gq_code code, const struct gptq_error *error,
 				 struct gptq_error *err)
 {
-	if (problems->n == problems->capacity) {
-		size_t capacity = problems->capacity ? problems->capacity * 2 : 4;
-		void *items = gq_realloc_array(problems->items, capacity, sizeof(*problems->items));
+	void *items = gq_array_more(problems->items, problems->n, sizeof(*problems->items));
 
-		if (!items)
-			return gq_fail_nomem(err);
-		problems->items = items;
-		problems->capacity = capacity;
-	}
+	if (!items)
+		return gq_fail_nomem(err);
+	problems->items = items;
 	problems->items[problems->n++] = (struct gq_problem){.code = code, .error = *error};
 	return GPTQ_OK;
 }

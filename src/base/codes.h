@@ -85,7 +85,7 @@ struct gq_problem {
 
 struct gq_problems {
 	struct gq_problem *items;
-	size_t n, capacity;
+	size_t n;
 };
 
 /* Adds a copy of *error under `code`. GPTQ_E_NOMEM is the only failure. */

@@ -11,7 +11,6 @@
 /* What is known while the tree grows. */
 struct builder {
 	struct gq_json_tree *tree;
-	size_t capacity;
 	uint32_t parent;                      /* the innermost open node, NONE at the top */
 	uint32_t last[GQ_JSON_MAX_DEPTH + 1]; /* the last child so far of each open node */
 	unsigned depth;
@@ -26,15 +25,10 @@ static enum gptq_status add_node(struct builder *b, const struct gq_json_event *
 
 	if (number == NONE)
 		return gq_fail(err, GPTQ_E_LIMIT, "more than 2^32 JSON values");
-	if (number == b->capacity) {
-		size_t capacity = b->capacity ? b->capacity * 2 : 64;
-		struct gq_json_node *nodes = gq_realloc_array(tree->nodes, capacity, sizeof(*nodes));
-
-		if (!nodes)
-			return gq_fail_nomem(err);
-		tree->nodes = nodes;
-		b->capacity = capacity;
-	}
+	node = gq_array_more(tree->nodes, number, sizeof(*node));
+	if (!node)
+		return gq_fail_nomem(err);
+	tree->nodes = node;
 	node = &tree->nodes[tree->n_nodes++];
 	memset(node, 0, sizeof(*node));
 	node->type = ev->type;

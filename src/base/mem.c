@@ -53,6 +53,13 @@ void *gq_realloc_array(void *p, size_t n, size_t size)
 	return realloc(p, n && size ? n * size : 1);
 }
 
+void *gq_array_more(void *array, size_t n, size_t size)
+{
+	if (n == 0)
+		return gq_realloc_array(array, 4, size);
+	return n < 4 || (n & (n - 1)) != 0 ? array : gq_realloc_array(array, 2 * n, size);
+}
+
 void gq_free(void *p)
 {
 	free(p);

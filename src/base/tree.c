@@ -59,37 +59,22 @@ struct walk {
 	const char *root;
 	bool tolerant;
 	struct gq_tree *tree;
-	size_t entry_capacity, skipped_capacity;
 	struct level levels[MAX_LEVELS];
 	unsigned depth;
 	struct gptq_error *err;
 };
 
-static enum gptq_status grow(void **array, size_t n, size_t *capacity, size_t size, struct gptq_error *err)
-{
-	void *p;
-
-	if (n < *capacity)
-		return GPTQ_OK;
-	p = gq_realloc_array(*array, *capacity ? *capacity * 2 : 64, size);
-	if (!p)
-		return gq_fail_nomem(err);
-	*array = p;
-	*capacity = *capacity ? *capacity * 2 : 64;
-	return GPTQ_OK;
-}
-
 /* Takes ownership of path, also when it fails. */
 static enum gptq_status add_skipped(struct walk *w, char *path)
 {
 	struct gq_tree *t = w->tree;
-	enum gptq_status status =
-		grow((void **)&t->skipped, t->n_skipped, &w->skipped_capacity, sizeof(*t->skipped), w->err);
+	char **skipped = gq_array_more(t->skipped, t->n_skipped, sizeof(*skipped));
 
-	if (status != GPTQ_OK) {
+	if (!skipped) {
 		gq_free(path);
-		return status;
+		return gq_fail_nomem(w->err);
 	}
+	t->skipped = skipped;
 	t->skipped[t->n_skipped++] = path;
 	return GPTQ_OK;
 }
@@ -146,8 +131,7 @@ out:
 static enum gptq_status refuse_kind(struct walk *w, const char *path, mode_t mode)
 {
 	const char *kind = S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
-	enum gptq_status status =
-		gq_fail(w->err, GPTQ_E_ARG, "%s cannot be copied; take it out of the folder", kind);
+	enum gptq_status status = gq_fail(w->err, GPTQ_E_ARG, "%s cannot be copied; take it out of the folder", kind);
 	char *full = gq_path_join(w->root, path);
 
 	gq_error_file(w->err, full);
@@ -174,8 +158,8 @@ static enum gptq_status look(struct walk *w, int dirfd, const char *name, const 
 	}
 	if (why) {
 		char *full = gq_path_join(w->root, path);
-		enum gptq_status status = gq_fail_errno(w->err, why, full,
-							why == ENOENT ? "a link that leads nowhere" : "cannot look at it");
+		enum gptq_status status = gq_fail_errno(
+			w->err, why, full, why == ENOENT ? "a link that leads nowhere" : "cannot look at it");
 
 		gq_free(full);
 		return status;
@@ -195,8 +179,13 @@ static enum gptq_status visit(struct walk *w, int dirfd, const char *name, char 
 	bool is_link, skip;
 	enum gptq_status status = look(w, dirfd, name, path, &st, &is_link, &skip);
 
-	if (status == GPTQ_OK && !skip)
-		status = grow((void **)&t->entries, t->n_entries, &w->entry_capacity, sizeof(*t->entries), w->err);
+	if (status == GPTQ_OK && !skip) {
+		e = gq_array_more(t->entries, t->n_entries, sizeof(*e));
+		if (e)
+			t->entries = e;
+		else
+			status = gq_fail_nomem(w->err);
+	}
 	if (status != GPTQ_OK || skip) {
 		gq_free(path);
 		return status;

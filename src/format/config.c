@@ -150,7 +150,7 @@ static bool add_producer(struct gq_config *config, const struct gq_producer *p)
 
 	if (config->n_producers == MAX_PRODUCERS)
 		return true; /* none of these is a real config */
-	grown = gq_realloc_array(config->producers, config->n_producers + 1, sizeof(*grown));
+	grown = gq_array_more(config->producers, config->n_producers, sizeof(*grown));
 	if (!grown)
 		return false;
 	config->producers = grown;
@@ -277,7 +277,7 @@ static enum gptq_status add_config(struct gq_config_file *file, uint32_t node, c
 		free_config(&config);
 		return st;
 	}
-	grown = gq_realloc_array(file->configs, file->n_configs + 1, sizeof(*grown));
+	grown = gq_array_more(file->configs, file->n_configs, sizeof(*grown));
 	if (!grown) {
 		free_config(&config);
 		return gq_fail_nomem(err);

@@ -49,6 +49,10 @@ enum gq_label {
 /* "gptq" and "gptq_v2" for V1 and V2; NULL for the others. */
 const char *gq_label_word(enum gq_label label);
 
+/* The label that is true of v1 or v2, and back: NONE for labels that are neither, ABSENT for NONE. */
+enum gq_label gq_label_of_format(enum gptq_zeros_format format);
+enum gptq_zeros_format gq_format_of_label(enum gq_label label);
+
 enum gq_label_key {
 	GQ_KEY_CHECKPOINT_FORMAT,
 	GQ_KEY_FORMAT,

@@ -104,7 +104,7 @@ static enum gptq_status append(struct gq_config_file *file, const struct gq_labe
 		return gq_fail_nomem(err);
 	if (file->n_places == MAX_PLACES)
 		return gq_fail(err, GPTQ_E_LIMIT, "more than %d label keys in one file", MAX_PLACES);
-	grown = gq_realloc_array(file->places, file->n_places + 1, sizeof(*grown));
+	grown = gq_array_more(file->places, file->n_places, sizeof(*grown));
 	if (!grown)
 		return gq_fail_nomem(err);
 	file->places = grown;

@@ -6,24 +6,10 @@
 
 #include <string.h>
 
-static bool reserve(struct gq_edits *edits)
-{
-	size_t capacity = edits->capacity ? edits->capacity * 2 : 8;
-	struct gq_edit *items;
-
-	if (edits->n < edits->capacity)
-		return true;
-	items = gq_realloc_array(edits->items, capacity, sizeof(*items));
-	if (!items)
-		return false;
-	edits->items = items;
-	edits->capacity = capacity;
-	return true;
-}
-
 enum gptq_status gq_edits_add(struct gq_edits *edits, size_t begin, size_t end, const char *data, size_t size,
 			      struct gptq_error *err)
 {
+	struct gq_edit *items;
 	size_t at = edits->n;
 	char *copy;
 
@@ -34,13 +20,15 @@ enum gptq_status gq_edits_add(struct gq_edits *edits, size_t begin, size_t end, 
 	if (begin > end || (at > 0 && edits->items[at - 1].end > begin) ||
 	    (at < edits->n && edits->items[at].begin < end))
 		return gq_fail(err, GPTQ_E_ARG, "two edits of bytes %zu to %zu overlap", begin, end);
-	if (!reserve(edits))
+	items = gq_array_more(edits->items, edits->n, sizeof(*items));
+	if (!items)
 		return gq_fail_nomem(err);
+	edits->items = items;
 	copy = gq_strndup(data, size);
 	if (!copy)
 		return gq_fail_nomem(err);
-	memmove(&edits->items[at + 1], &edits->items[at], (edits->n - at) * sizeof(edits->items[0]));
-	edits->items[at] = (struct gq_edit){.begin = begin, .end = end, .data = copy, .size = size};
+	memmove(&items[at + 1], &items[at], (edits->n - at) * sizeof(*items));
+	items[at] = (struct gq_edit){.begin = begin, .end = end, .data = copy, .size = size};
 	edits->n++;
 	return GPTQ_OK;
 }

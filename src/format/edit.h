@@ -19,7 +19,7 @@ struct gq_edit {
 /* All zero is an empty list. */
 struct gq_edits {
 	struct gq_edit *items; /* sorted by begin, no overlap */
-	size_t n, capacity;
+	size_t n;
 };
 
 /*

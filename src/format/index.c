@@ -38,7 +38,7 @@ static enum gptq_status file_number(struct gq_index *index, struct gq_map *map, 
 
 	if (gq_map_find(map, name, n, number))
 		return GPTQ_OK;
-	grown = gq_realloc_array(index->files, index->n_files + 1, sizeof(*index->files));
+	grown = gq_array_more(index->files, index->n_files, sizeof(*index->files));
 	if (!grown)
 		return gq_fail_nomem(err);
 	index->files = grown;

@@ -140,9 +140,14 @@ enum gptq_status gq_labels_check(const struct gq_labels *labels, bool settled, s
 	return GPTQ_OK;
 }
 
-static bool is_style(const char *name)
+enum gptq_v1_style gq_style_from_name(const char *name)
 {
-	return strcmp(name, "lane") == 0 || strcmp(name, "word") == 0 || strcmp(name, "gptqmodel-3bit") == 0;
+	static const enum gptq_v1_style named[] = {GPTQ_STYLE_LANE, GPTQ_STYLE_WORD, GPTQ_STYLE_GPTQMODEL_3BIT};
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (name && strcmp(name, gptq_style_name(named[i])) == 0)
+			return named[i];
+	return GPTQ_STYLE_NONE;
 }
 
 enum gptq_status gq_labels_record(const struct gq_config_file *files, size_t n_files, const char **style,
@@ -157,7 +162,7 @@ enum gptq_status gq_labels_record(const struct gq_config_file *files, size_t n_f
 
 			if (!config->v1_style)
 				continue;
-			if (!is_style(config->v1_style)) {
+			if (!gq_style_from_name(config->v1_style)) {
 				gq_fail(err, GPTQ_E_REFUSED, "%s: gptq_tools.v1_style names no style", config->where);
 				gq_error_found(err, "%s", config->v1_style);
 				gq_error_expected(err, "lane, word or gptqmodel-3bit");

@@ -50,6 +50,9 @@ enum gptq_status gq_config_rewrite(const struct gq_config_file *file, enum gq_la
 enum gptq_status gq_header_set_label(const char *header, size_t size, size_t begin, size_t end, enum gq_label target,
 				     struct gq_buf *out, struct gptq_error *err);
 
+/* The style that a record or an option names: "lane", "word", "gptqmodel-3bit"; NONE for any other word and NULL. */
+enum gptq_v1_style gq_style_from_name(const char *name);
+
 /*
  * The styles that the configs' records name. *style: the one name, NULL if there is no record. GPTQ_E_REFUSED if two
  * records differ or one names no style (lane, word, gptqmodel-3bit), naming the places.

@@ -282,15 +282,25 @@ enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_s
 	return status;
 }
 
+bool gq_tensor_is(const struct gq_tensor *t, const char *suffix, size_t *module_len)
+{
+	size_t m = strlen(suffix);
+
+	if (t->name_len < m || memcmp(t->name + t->name_len - m, suffix, m) != 0)
+		return false;
+	if (t->name_len > m && t->name[t->name_len - m - 1] != '.')
+		return false;
+	*module_len = t->name_len == m ? 0 : t->name_len - m - 1;
+	return true;
+}
+
 bool gq_shards_hold_qzeros(const struct gq_shards *shards)
 {
-	for (size_t i = 0; i < shards->n_tensors; i++) {
-		const struct gq_tensor *t = &shards->tensors[i];
+	size_t module_len;
 
-		if ((t->name_len == 6 || (t->name_len > 6 && t->name[t->name_len - 7] == '.')) &&
-		    memcmp(t->name + t->name_len - 6, "qzeros", 6) == 0)
+	for (size_t i = 0; i < shards->n_tensors; i++)
+		if (gq_tensor_is(&shards->tensors[i], "qzeros", &module_len))
 			return true;
-	}
 	return false;
 }
 
@@ -358,7 +368,7 @@ static enum gptq_status note_strays(struct gq_shards *shards, const char *const 
 
 		if (!gq_has_suffix(names[i], ".safetensors") || contains(model, n_model, names[i]))
 			continue;
-		grown = gq_realloc_array(shards->stray, shards->n_stray + 1, sizeof(*shards->stray));
+		grown = gq_array_more(shards->stray, shards->n_stray, sizeof(*shards->stray));
 		if (!grown)
 			return gq_fail_nomem(err);
 		shards->stray = grown;

@@ -60,6 +60,9 @@ enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_s
 
 void gq_shards_close(struct gq_shards *shards);
 
+/* Is it the tensor `suffix` of some module, "a.b.suffix" or "suffix" alone? Then *module_len is that of "a.b", or 0. */
+bool gq_tensor_is(const struct gq_tensor *tensor, const char *suffix, size_t *module_len);
+
 /* Is some tensor a module's qzeros? */
 bool gq_shards_hold_qzeros(const struct gq_shards *shards);
 

@@ -183,3 +183,17 @@ const char *gq_label_word(enum gq_label label)
 	}
 	return NULL;
 }
+
+enum gq_label gq_label_of_format(enum gptq_zeros_format format)
+{
+	if (format == GPTQ_ZEROS_V1)
+		return GQ_LABEL_V1;
+	return format == GPTQ_ZEROS_V2 ? GQ_LABEL_V2 : GQ_LABEL_ABSENT;
+}
+
+enum gptq_zeros_format gq_format_of_label(enum gq_label label)
+{
+	if (label == GQ_LABEL_V1)
+		return GPTQ_ZEROS_V1;
+	return label == GQ_LABEL_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
+}

@@ -13,11 +13,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The same functions for the CPU and, where a CUDA compiler reads this, for its devices. */
+#if defined(__CUDACC__)
+#define GQ_HALF_FN static inline __host__ __device__
+#else
+#define GQ_HALF_FN static inline
+#endif
+
 #define GQ_F16_NAN 0x7e00U
 #define GQ_BF16_NAN 0x7fc0U
 #define GQ_F32_NAN 0x7fc00000U
 
-static inline float gq_float_of_bits(uint32_t bits)
+GQ_HALF_FN float gq_float_of_bits(uint32_t bits)
 {
 	float x;
 
@@ -25,7 +32,7 @@ static inline float gq_float_of_bits(uint32_t bits)
 	return x;
 }
 
-static inline uint32_t gq_bits_of_float(float x)
+GQ_HALF_FN uint32_t gq_bits_of_float(float x)
 {
 	uint32_t bits;
 
@@ -33,7 +40,7 @@ static inline uint32_t gq_bits_of_float(float x)
 	return bits;
 }
 
-static inline float gq_f16_to_f32(uint16_t h)
+GQ_HALF_FN float gq_f16_to_f32(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, fraction = h & 1023;
 
@@ -46,7 +53,7 @@ static inline float gq_f16_to_f32(uint16_t h)
 }
 
 /* The quotient of n by 2^shift, to nearest, ties to even; 1 <= shift <= 31. */
-static inline uint32_t gq_shift_round(uint32_t n, unsigned shift)
+GQ_HALF_FN uint32_t gq_shift_round(uint32_t n, unsigned shift)
 {
 	uint32_t rest = n & ((1U << shift) - 1), half = 1U << (shift - 1);
 
@@ -54,7 +61,7 @@ static inline uint32_t gq_shift_round(uint32_t n, unsigned shift)
 	return n + (rest > half || (rest == half && (n & 1)));
 }
 
-static inline uint16_t gq_f32_to_f16(float x)
+GQ_HALF_FN uint16_t gq_f32_to_f16(float x)
 {
 	uint32_t bits = gq_bits_of_float(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
 	uint32_t exponent = rest >> 23, fraction = (rest & 0x7fffff) | 0x800000;
@@ -70,12 +77,12 @@ static inline uint16_t gq_f32_to_f16(float x)
 	return (uint16_t)sign;
 }
 
-static inline float gq_bf16_to_f32(uint16_t h)
+GQ_HALF_FN float gq_bf16_to_f32(uint16_t h)
 {
 	return gq_float_of_bits((uint32_t)h << 16);
 }
 
-static inline uint16_t gq_f32_to_bf16(float x)
+GQ_HALF_FN uint16_t gq_f32_to_bf16(float x)
 {
 	uint32_t bits = gq_bits_of_float(x);
 

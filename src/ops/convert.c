@@ -13,14 +13,19 @@ static enum gptq_status check_options(const struct gptq_convert_options *o, stru
 {
 	if (o->struct_size != sizeof(*o))
 		return gq_fail(err, GPTQ_E_ARG, "options.struct_size is not that of this library's options");
+	if (o->from != GPTQ_ZEROS_NONE && o->from != GPTQ_ZEROS_V1 && o->from != GPTQ_ZEROS_V2)
+		return gq_fail(err, GPTQ_E_ARG, "options.from is no format");
+	if (o->strays != GPTQ_STRAYS_REFUSE && o->strays != GPTQ_STRAYS_COPY && o->strays != GPTQ_STRAYS_CONVERT)
+		return gq_fail(err, GPTQ_E_ARG, "options.strays is none of its values");
 	if (o->relabel ? o->to != GPTQ_ZEROS_NONE : o->to != GPTQ_ZEROS_V1 && o->to != GPTQ_ZEROS_V2)
 		return gq_fail(err, GPTQ_E_ARG, "give either a target format, v1 or v2, or relabel");
 	if (o->v1_style != GPTQ_STYLE_NONE && o->v1_style != GPTQ_STYLE_LANE && o->v1_style != GPTQ_STYLE_WORD &&
 	    o->v1_style != GPTQ_STYLE_GPTQMODEL_3BIT)
 		return gq_fail(err, GPTQ_E_ARG, "v1 can be read and written as lane, word and gptqmodel-3bit only");
 	if (o->relabel && o->per_layer)
-		return gq_fail(err, GPTQ_E_ARG, "relabel and per_layer exclude each other: one label cannot be true of "
-						"a mixed model");
+		return gq_fail(err, GPTQ_E_ARG,
+			       "relabel and per_layer exclude each other: one label cannot be true of "
+			       "a mixed model");
 	if (o->bits && o->bits != 2 && o->bits != 3 && o->bits != 4 && o->bits != 8)
 		return gq_fail(err, GPTQ_E_ARG, "bits must be 2, 3, 4 or 8");
 	return GPTQ_OK;
@@ -135,8 +140,9 @@ static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error
 
 	if (s->bits || some_width_agrees(s))
 		return GPTQ_OK;
-	status = gq_fail(err, GPTQ_E_FORMAT, "no layer is packed at the width that the config says: does the config belong "
-					     "to this model? Correct its bits");
+	status = gq_fail(err, GPTQ_E_FORMAT,
+			 "no layer is packed at the width that the config says: does the config belong "
+			 "to this model? Correct its bits");
 	gq_error_file(err, s->main_file->name);
 	gq_error_found(err, "%u bits in layer %.*s", s->layers.items[0].pack.bits,
 		       (int)(s->layers.items[0].name_len < 100 ? s->layers.items[0].name_len : 100),
@@ -147,7 +153,7 @@ static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error
 
 /* Survey, formats and styles of one unit whose source is open. */
 enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *u, enum gptq_zeros_format format,
-				    struct gptq_error *err)
+					struct gptq_error *err)
 {
 	enum gptq_status status;
 
@@ -166,8 +172,8 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 	struct gq_unit *u = &cv->units[0];
 	const char *warning;
 	struct gq_survey_options so = {.read_all = cv->options->per_layer, .hooks = cv->options->hooks};
-	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey,
-						&u->source.problems, err);
+	enum gptq_status status =
+		gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
 
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(&u->source, err);
@@ -225,9 +231,7 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 	r->to = cv->to;
 	r->label_consistent = labels->consistent;
 	if (labels->consistent)
-		r->label = labels->value == GQ_LABEL_V1 ? GPTQ_ZEROS_V1
-			   : labels->value == GQ_LABEL_V2 ? GPTQ_ZEROS_V2
-							  : GPTQ_ZEROS_NONE;
+		r->label = gq_format_of_label(labels->value);
 	r->verdict = u->survey.model.verdict;
 	r->relabelled = cv->options->relabel;
 	r->unchanged = r->n_layers_changed == 0;
@@ -242,11 +246,11 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 		if (c->style == GPTQ_STYLE_SMEARED) {
 			w->n_unknown = v->unknown_zeros;
 			w->n_damaged_words = v->damaged_words;
-			status = gq_report_warn(r, "smeared-zeros", err,
-						"not lossless: %llu zero points in %llu words at %u bits are lost since the "
-						"checkpoint was written, and were converted as they stand",
-						(unsigned long long)w->n_unknown,
-						(unsigned long long)w->n_damaged_words, w->bits);
+			status = gq_report_warn(
+				r, "smeared-zeros", err,
+				"not lossless: %llu zero points in %llu words at %u bits are lost since the "
+				"checkpoint was written, and were converted as they stand",
+				(unsigned long long)w->n_unknown, (unsigned long long)w->n_damaged_words, w->bits);
 			if (status != GPTQ_OK)
 				return status;
 		}
@@ -363,10 +367,13 @@ enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq
 			      struct gptq_convert_report **report, struct gptq_error *err)
 {
 	struct gq_conversion cv = {.options = options, .in = in, .out = out};
-	enum gptq_status status = check_options(options, err);
+	enum gptq_status status;
 
 	if (report)
 		*report = NULL;
+	if (!in || !out || !options)
+		return gq_fail(err, GPTQ_E_ARG, "in, out and options must not be NULL");
+	status = check_options(options, err);
 	if (status != GPTQ_OK)
 		return status;
 	cv.wishes = (struct gq_wishes){.from = options->from,

@@ -22,10 +22,10 @@ static enum gptq_status differs(const struct gq_layer *l, uint64_t g, size_t n, 
 	return status;
 }
 
-/* Decodes row by row with the specification's loops and compares. `rows` has room for four rows of lanes. */
+/* Decodes row by row with the specification's loops and compares. `rows` has room for three rows of lanes. */
 static enum gptq_status compare_rows(const struct gq_conversion *cv, const struct gq_unit *u, size_t i,
-				     const struct gq_qzeros *a, const struct gq_qzeros *b, uint8_t *rows, size_t n_lanes,
-				     struct gptq_error *err)
+				     const struct gq_qzeros *a, const struct gq_qzeros *b, uint8_t *rows,
+				     size_t n_lanes, struct gptq_error *err)
 {
 	const struct gq_layer *l = &u->source.layers.items[i];
 	enum gptq_v1_style style = gq_layer_style(cv, u, i);
@@ -96,7 +96,7 @@ static enum gptq_status open_written(const struct gq_conversion *cv, const struc
 static enum gptq_status check_metadata(const struct gq_conversion *cv, const struct gq_unit *u,
 				       const struct gq_shards *written, struct gptq_error *err)
 {
-	const char *want = gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2);
+	const char *want = gq_label_word(gq_label_of_format(cv->to));
 
 	for (size_t i = 0; i < u->source.n_metadata; i++) {
 		const struct gq_st_meta *m =
@@ -144,7 +144,7 @@ out:
 static enum gptq_status check_config(const struct gq_conversion *cv, const struct gq_config_file *in,
 				     struct gptq_error *err)
 {
-	enum gq_label want = cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2;
+	enum gq_label want = gq_label_of_format(cv->to);
 	struct gq_config_file file;
 	char *path = gq_path_join(cv->output.temp_path, in->name), *text = NULL;
 	enum gptq_status status = path ? GPTQ_OK : gq_fail_nomem(err);

@@ -54,7 +54,7 @@ static bool file_changes(const struct gq_conversion *cv, const char *name)
 			return true;
 	for (size_t i = 0; i < u->source.n_metadata; i++)
 		if (u->source.metadata_shard[i] == shard && u->source.metadata[i].label != GQ_LABEL_ABSENT &&
-		    u->source.metadata[i].label != (cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2))
+		    u->source.metadata[i].label != gq_label_of_format(cv->to))
 			return true;
 	return false;
 }

@@ -21,7 +21,7 @@ enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_u
 			       struct gq_buf *out, struct gptq_error *err)
 {
 	const struct gq_source *s = &u->source;
-	enum gq_label target = cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2;
+	enum gq_label target = gq_label_of_format(cv->to);
 
 	for (size_t i = 0; i < s->n_metadata; i++) {
 		if (s->metadata_shard[i] == shard && s->metadata[i].label != GQ_LABEL_ABSENT &&
@@ -79,8 +79,8 @@ static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u,
 		r->first_word_before = gq_load_le(words, bytes);
 		/* A row at a time is what shifting works on; the first row is enough to show the first word. */
 		if (gq_layer_changes(cv, u, i))
-			status = gptq_zeros_shift(words, 1, qz.row_bytes, l->pack.bits, l->pack.word_bits, u->formats[i],
-						  cv->to, gq_layer_style(cv, u, i), err);
+			status = gptq_zeros_shift(words, 1, qz.row_bytes, l->pack.bits, l->pack.word_bits,
+						  u->formats[i], cv->to, gq_layer_style(cv, u, i), err);
 		r->first_word_after = gq_load_le(words, bytes);
 		if (!r->first_layer)
 			status = gq_fail_nomem(err);
@@ -197,12 +197,13 @@ static enum gptq_status check_kept_layers(struct gq_conversion *cv, bool any_zer
 
 		if (!kept[w].n_layers || kept[w].style == GPTQ_STYLE_CLEAN || kept[w].style == now)
 			continue;
-		status = gq_fail(err, GPTQ_E_REFUSED,
-				 "the layers that are v1 already store z = 0 in the style %s at %u bits, and --v1-style %s "
-				 "would write the others differently: no one style would be true of the model\n"
-				 "--to v2 has no such question",
-				 kept[w].style ? gptq_style_name(kept[w].style) : "(open)", kept[w].bits,
-				 gptq_style_name(cv->write_style));
+		status = gq_fail(
+			err, GPTQ_E_REFUSED,
+			"the layers that are v1 already store z = 0 in the style %s at %u bits, and --v1-style %s "
+			"would write the others differently: no one style would be true of the model\n"
+			"--to v2 has no such question",
+			kept[w].style ? gptq_style_name(kept[w].style) : "(open)", kept[w].bits,
+			gptq_style_name(cv->write_style));
 	}
 	return status;
 }
@@ -222,10 +223,11 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 			if (gq_widths[w] == 3 || !has_width(cv, gq_widths[w]) ||
 			    gq_source_producer_style(s, gq_widths[w], &refuse) != GPTQ_STYLE_WORD)
 				continue;
-			status = gq_report_warn(cv->report, "lane-under-word-producer", err,
-						"the config names %s %s, which means the style word: GPTQModel will read "
-						"these lane zero points wrongly",
-						s->producer.name, s->producer.version);
+			status = gq_report_warn(
+				cv->report, "lane-under-word-producer", err,
+				"the config names %s %s, which means the style word: GPTQModel will read "
+				"these lane zero points wrongly",
+				s->producer.name, s->producer.version);
 			break;
 		}
 	}
@@ -236,18 +238,19 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 		status = gq_report_warn(cv->report, "no-config-written", err,
 					"a lone file: no config was written, so the config beside OUT must say "
 					"checkpoint_format \"%s\"",
-					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+					gq_label_word(gq_label_of_format(cv->to)));
 	else if (status == GPTQ_OK && !s->main)
 		status = gq_report_warn(
 			cv->report, "no-config-written", err,
 			"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
 			"take it for gptq",
-			gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+			gq_label_word(gq_label_of_format(cv->to)));
 	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
-		status = gq_report_warn(cv->report, "style-not-recorded", err,
-					"nothing records that z = 0 was written in the style %s: pass --v1-style %s on the "
-					"way back",
-					cv->record, cv->record);
+		status = gq_report_warn(
+			cv->report, "style-not-recorded", err,
+			"nothing records that z = 0 was written in the style %s: pass --v1-style %s on the "
+			"way back",
+			cv->record, cv->record);
 	return status;
 }
 
@@ -278,7 +281,7 @@ static enum gptq_status report_labels(struct gq_conversion *cv, const struct gq_
 static enum gptq_status make_texts(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
-	enum gq_label target = cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2;
+	enum gq_label target = gq_label_of_format(cv->to);
 	enum gptq_status status = GPTQ_OK;
 
 	cv->texts = gq_calloc(s->n_configs, sizeof(*cv->texts));
@@ -304,7 +307,7 @@ static enum gptq_status make_texts(struct gq_conversion *cv, struct gptq_error *
 
 static enum gptq_status report_metadata(struct gq_conversion *cv, struct gptq_error *err)
 {
-	const char *word = gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2);
+	const char *word = gq_label_word(gq_label_of_format(cv->to));
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t k = 0; k < cv->n_units; k++) {

@@ -14,28 +14,17 @@ const char *gptq_style_source_name(enum gptq_style_source source)
 	return (size_t)source < sizeof(names) / sizeof(names[0]) ? names[source] : "none";
 }
 
-/* Room for one more in an array of `size`-byte members. */
-static void *one_more(void **array, size_t n, size_t size)
-{
-	void *grown = gq_realloc_array(*array, n + 1, size);
-
-	if (!grown)
-		return NULL;
-	*array = grown;
-	memset((char *)grown + n * size, 0, size);
-	return (char *)grown + n * size;
-}
-
 enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code, struct gptq_error *err,
 				const char *fmt, ...)
 {
-	struct gptq_convert_warning *w = one_more((void **)&r->warnings, r->n_warnings, sizeof(*w));
+	struct gptq_convert_warning *w = gq_array_more(r->warnings, r->n_warnings, sizeof(*w));
 	char text[2048], masked[2048];
 	va_list ap;
 
 	if (!w)
 		return gq_fail_nomem(err);
-	r->n_warnings++;
+	r->warnings = w;
+	w += r->n_warnings++;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -48,12 +37,15 @@ enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,
 enum gptq_status gq_report_label(struct gptq_convert_report *r, const char *file, const char *key,
 				 const char *old_value, const char *new_value, struct gptq_error *err)
 {
-	struct gptq_convert_label *l = one_more((void **)&r->labels, r->n_labels, sizeof(*l));
+	struct gptq_convert_label *l = gq_array_more(r->labels, r->n_labels, sizeof(*l));
+	char masked[512];
 
 	if (!l)
 		return gq_fail_nomem(err);
-	r->n_labels++;
-	l->file = gq_strdup(file);
+	r->labels = l;
+	l += r->n_labels++;
+	gq_mask(masked, sizeof(masked), file, strlen(file), false); /* a shard may have any name */
+	l->file = gq_strdup(masked);
 	l->key = gq_strdup(key);
 	l->old_value = old_value ? gq_strdup(old_value) : NULL;
 	l->new_value = gq_strdup(new_value);
@@ -64,11 +56,12 @@ enum gptq_status gq_report_label(struct gptq_convert_report *r, const char *file
 
 enum gptq_status gq_report_not_copied(struct gptq_convert_report *r, const char *name, struct gptq_error *err)
 {
-	char masked[512], **slot = one_more((void **)&r->not_copied, r->n_not_copied, sizeof(*slot));
+	char masked[512], **slot = gq_array_more(r->not_copied, r->n_not_copied, sizeof(*slot));
 
 	if (!slot)
 		return gq_fail_nomem(err);
-	r->n_not_copied++;
+	r->not_copied = slot;
+	slot += r->n_not_copied++;
 	gq_mask(masked, sizeof(masked), name, strlen(name), false);
 	*slot = gq_strdup(masked);
 	return *slot ? GPTQ_OK : gq_fail_nomem(err);

@@ -14,16 +14,16 @@ static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq
 	struct gq_shards shards;
 	enum gptq_status status = gq_shards_open_files(NULL, &path, 1, &shards, &problems, err);
 
-	if (status != GPTQ_OK)
-		return status;
-	p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
-	*unreadable = p != NULL;
-	*holds = p || gq_shards_hold_qzeros(&shards);
-	if (p)
-		*why = p->error;
-	gq_shards_close(&shards);
+	if (status == GPTQ_OK) {
+		p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
+		*unreadable = p != NULL;
+		*holds = p || gq_shards_hold_qzeros(&shards);
+		if (p)
+			*why = p->error;
+		gq_shards_close(&shards);
+	}
 	gq_problems_free(&problems);
-	return GPTQ_OK;
+	return status;
 }
 
 /* Names every stray with zero points, the first few at least. */
@@ -43,8 +43,10 @@ static enum gptq_status refuse_strays(const struct gq_source *s, const char *con
 		gq_buf_printf(&list, "... and %zu more\n", n - 8);
 	status = list.failed ? gq_fail_nomem(err)
 			     : gq_fail(err, GPTQ_E_REFUSED,
-				       "%zu safetensors file%s outside %s%s hold%s zero points too: part of the model, or left "
-				       "over?\n%s--strays copy leaves them as they are, --strays convert converts them with the "
+				       "%zu safetensors file%s outside %s%s hold%s zero points too: part of the model, "
+				       "or left "
+				       "over?\n%s--strays copy leaves them as they are, --strays convert converts them "
+				       "with the "
 				       "model",
 				       n, n == 1 ? "" : "s", s->shards.index_name ? "the index " : "the model",
 				       s->shards.index_name ? s->shards.index_name : "", n == 1 ? "s" : "",
@@ -61,7 +63,6 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 	struct gq_survey_options so = {.read_all = true, .hooks = cv->options->hooks};
 	struct gq_source_options none = {0};
 	enum gptq_status status = gq_source_open(path, &none, &u->source, err);
-	enum gptq_verdict want = cv->from == GPTQ_ZEROS_V1 ? GPTQ_VERDICT_V1 : GPTQ_VERDICT_V2;
 
 	u->name = name;
 	if (status == GPTQ_OK)
@@ -70,12 +71,13 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 		status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(&u->source, err);
-	if (status == GPTQ_OK && (!cv->from || u->survey.model.verdict != want)) {
-		status = gq_fail(err, GPTQ_E_REFUSED,
-				 "--strays convert: the verdict on this file is %s, and on the model it is %s; only a file "
-				 "whose own verdict agrees can be converted with it",
-				 gptq_verdict_name(u->survey.model.verdict),
-				 cv->from ? gptq_zeros_format_name(cv->from) : "mixed");
+	if (status == GPTQ_OK && (!cv->from || gq_format_of_verdict(u->survey.model.verdict) != cv->from)) {
+		status = gq_fail(
+			err, GPTQ_E_REFUSED,
+			"--strays convert: the verdict on this file is %s, and on the model it is %s; only a file "
+			"whose own verdict agrees can be converted with it",
+			gptq_verdict_name(u->survey.model.verdict),
+			cv->from ? gptq_zeros_format_name(cv->from) : "mixed");
 		gq_error_file(err, name);
 	}
 	return status == GPTQ_OK ? gq_convert_settle_unit(cv, u, cv->from, err) : status;

@@ -31,7 +31,7 @@ static enum gptq_status finish(int fd, const char *path, enum gptq_status status
 	return status;
 }
 
-/* Shifts one layer's qzeros from src into dst, whose tensor begins `shift` bytes later. */
+/* Shifts one layer's qzeros from src into dst, whose data begin `grown` bytes later. */
 static enum gptq_status write_qzeros(struct gq_conversion *cv, struct gq_unit *u, size_t i, int dst, uint64_t grown,
 				     unsigned char *buffer, size_t buffer_size, struct gptq_error *err)
 {

@@ -7,25 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum gptq_v1_style gq_style_for_width(enum gptq_v1_style style, unsigned bits)
-{
-	if (style == GPTQ_STYLE_WORD && bits == 3)
-		return GPTQ_STYLE_LANE;
-	if (style == GPTQ_STYLE_GPTQMODEL_3BIT && bits != 3)
-		return GPTQ_STYLE_WORD;
-	return style;
-}
-
-enum gptq_v1_style gq_style_from_name(const char *name)
-{
-	static const enum gptq_v1_style named[] = {GPTQ_STYLE_LANE, GPTQ_STYLE_WORD, GPTQ_STYLE_GPTQMODEL_3BIT};
-
-	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
-		if (name && strcmp(name, gptq_style_name(named[i])) == 0)
-			return named[i];
-	return GPTQ_STYLE_NONE;
-}
-
 enum gptq_v1_style gq_source_producer_style(const struct gq_source *source, unsigned bits, bool *refuse)
 {
 	*refuse = false;
@@ -51,14 +32,9 @@ enum gptq_v1_style gq_source_producer_style(const struct gq_source *source, unsi
 
 /* -------------------------------------------------------------------------------------------------- format */
 
-static enum gptq_zeros_format format_of_verdict(enum gptq_verdict v)
+enum gptq_zeros_format gq_format_of_verdict(enum gptq_verdict v)
 {
 	return v == GPTQ_VERDICT_V1 ? GPTQ_ZEROS_V1 : v == GPTQ_VERDICT_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
-}
-
-static enum gptq_zeros_format format_of_label(enum gq_label label)
-{
-	return label == GQ_LABEL_V1 ? GPTQ_ZEROS_V1 : label == GQ_LABEL_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
 }
 
 /* Which rules settle layers as `verdict`, and how many each: "midpoint words in 5, a spike of codes in 2". */
@@ -191,8 +167,8 @@ enum gptq_status gq_settle_format(const struct gq_source *s, const struct gq_sur
 				  enum gptq_zeros_format *from, const char **why, const char **warning,
 				  struct gptq_error *err)
 {
-	enum gptq_zeros_format label = s->labels.consistent ? format_of_label(s->labels.value) : GPTQ_ZEROS_NONE;
-	enum gptq_zeros_format verdict = format_of_verdict(sv->model.verdict);
+	enum gptq_zeros_format label = s->labels.consistent ? gq_format_of_label(s->labels.value) : GPTQ_ZEROS_NONE;
+	enum gptq_zeros_format verdict = gq_format_of_verdict(sv->model.verdict);
 	enum gptq_status status = gq_labels_check(&s->labels, wishes->from || wishes->relabel, err);
 
 	*from = GPTQ_ZEROS_NONE;
@@ -245,7 +221,7 @@ enum gptq_status gq_settle_layers(const struct gq_source *s, const struct gq_sur
 				  enum gptq_zeros_format *formats, struct gptq_error *err)
 {
 	for (size_t i = 0; i < s->layers.n; i++) {
-		enum gptq_zeros_format own = format_of_verdict(sv->verdicts[i].verdict);
+		enum gptq_zeros_format own = gq_format_of_verdict(sv->verdicts[i].verdict);
 
 		formats[i] = model ? model : own;
 		if (!formats[i]) {

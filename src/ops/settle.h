@@ -11,8 +11,8 @@
 
 /* What the user said. */
 struct gq_wishes {
-	enum gptq_zeros_format from;  /* NONE: auto */
-	enum gptq_v1_style v1_style;  /* NONE: auto; else LANE, WORD or GPTQMODEL_3BIT */
+	enum gptq_zeros_format from; /* NONE: auto */
+	enum gptq_v1_style v1_style; /* NONE: auto; else LANE, WORD or GPTQMODEL_3BIT */
 	bool accept_damaged, per_layer;
 	bool relabel;
 };
@@ -20,8 +20,8 @@ struct gq_wishes {
 /* How v1 is read at one width, and who says so. */
 struct gq_style_choice {
 	unsigned bits;
-	uint64_t n_layers;            /* layers of this width that are read as v1 */
-	enum gptq_v1_style style;     /* LANE, WORD, GPTQMODEL_3BIT, SMEARED or CLEAN; NONE if n_layers is 0 */
+	uint64_t n_layers;        /* layers of this width that are read as v1 */
+	enum gptq_v1_style style; /* LANE, WORD, GPTQMODEL_3BIT, SMEARED or CLEAN; NONE if n_layers is 0 */
 	enum gptq_style_source source;
 };
 
@@ -36,7 +36,8 @@ enum gptq_status gq_settle_format(const struct gq_source *source, const struct g
 
 /* The format of each layer (n = source->layers.n), when the model's is `model` or, for NONE, each layer's own. */
 enum gptq_status gq_settle_layers(const struct gq_source *source, const struct gq_survey *survey,
-				  enum gptq_zeros_format model, enum gptq_zeros_format *formats, struct gptq_error *err);
+				  enum gptq_zeros_format model, enum gptq_zeros_format *formats,
+				  struct gptq_error *err);
 
 /*
  * The style of each width among the layers that `formats` calls v1. GPTQ_E_REFUSED, with how much the style decides,
@@ -55,15 +56,11 @@ enum gptq_status gq_best_styles(struct gq_source *source, const struct gq_survey
 /* The one name that covers the styles of all widths with layers; NONE if there is none. */
 enum gptq_v1_style gq_model_style(const struct gq_style_choice choices[GQ_N_WIDTHS]);
 
-/* The style in which a layer of that width is read or written when the model's is `style`: word is lane at 3 bits,
- * gptqmodel-3bit is word at others. */
-enum gptq_v1_style gq_style_for_width(enum gptq_v1_style style, unsigned bits);
-
 /* The figures behind the model's verdict in one line, to be freed with gq_free; NULL if memory ran out. */
 char *gq_describe_evidence(const struct gq_survey *survey);
 
-/* The style by name ("lane", "word", "gptqmodel-3bit"); NONE if it is none of these. */
-enum gptq_v1_style gq_style_from_name(const char *name);
+/* V1 or V2 if the verdict is that; else NONE. */
+enum gptq_zeros_format gq_format_of_verdict(enum gptq_verdict verdict);
 
 /* What the producer's v1 means at a width; NONE if it leaves it open. *refuse: auto-round at 3 bits. */
 enum gptq_v1_style gq_source_producer_style(const struct gq_source *source, unsigned bits, bool *refuse);

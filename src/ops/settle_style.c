@@ -8,9 +8,9 @@
 
 /* How much hangs on the style of one width. */
 struct stake {
-	uint64_t n_zeros;     /* zero points that the styles decode differently */
-	double weights;       /* weights under them */
-	double all_weights;   /* of all layers of the model */
+	uint64_t n_zeros;             /* zero points that the styles decode differently */
+	double weights;               /* weights under them */
+	double all_weights;           /* of all layers of the model */
 	const struct gq_layer *layer; /* the first of them: its layer, place, lane and what either makes of it */
 	struct gq_style_difference first;
 };
@@ -115,7 +115,8 @@ static enum gptq_status refuse_odds(struct gq_source *s, const struct gq_style_v
 	return gq_fail(err, GPTQ_E_REFUSED,
 		       "at %u bits the tensors show the v1 style %s, but %s means %s\ntensors: %s\n%s\n"
 		       "--v1-style settles it",
-		       bits, gptq_style_name(v->style), who, gptq_style_name(gq_style_for_width(claimed, bits)), evidence, stake);
+		       bits, gptq_style_name(v->style), who, gptq_style_name(gq_style_for_width(claimed, bits)),
+		       evidence, stake);
 }
 
 static enum gptq_status refuse_open(struct gq_source *s, const struct gq_style_verdict *v, unsigned bits,
@@ -127,10 +128,11 @@ static enum gptq_status refuse_open(struct gq_source *s, const struct gq_style_v
 	if (status != GPTQ_OK)
 		return status;
 	describe_evidence(v, bits, evidence, sizeof(evidence));
-	return gq_fail(err, GPTQ_E_REFUSED,
-		       "how this v1 checkpoint stores zero points of 0 is open: neither tensors nor config tell its style\n"
-		       "%s\ntensors: %s\n--v1-style lane|word|gptqmodel-3bit settles it",
-		       stake, evidence);
+	return gq_fail(
+		err, GPTQ_E_REFUSED,
+		"how this v1 checkpoint stores zero points of 0 is open: neither tensors nor config tell its style\n"
+		"%s\ntensors: %s\n--v1-style lane|word|gptqmodel-3bit settles it",
+		stake, evidence);
 }
 
 /* The producer smeared, but in a smeared file every lane above an M of the same word is M. */
@@ -159,16 +161,17 @@ static enum gptq_status refuse_smeared(const struct gq_survey *sv, const struct 
 		words += sv->model.style[w].damaged_words;
 		zeros += sv->model.style[w].unknown_zeros;
 	}
-	return gq_fail(err, GPTQ_E_REFUSED,
-		       "the zero points are damaged (v1 style smeared, %s%s%s%s): a zero point of 0 overwrote those above "
-		       "it in its word\n%llu words are damaged and %llu zero points are not known, lost when the "
-		       "checkpoint was written; no --v1-style brings them back\n"
-		       "--accept-damaged converts all the same, lane by lane",
-		       c->source == GPTQ_STYLE_BY_PRODUCER ? "by its producer, " : "by the tensors",
-		       c->source == GPTQ_STYLE_BY_PRODUCER ? s->producer.name : "",
-		       c->source == GPTQ_STYLE_BY_PRODUCER ? " " : "",
-		       c->source == GPTQ_STYLE_BY_PRODUCER ? s->producer.version : "", (unsigned long long)words,
-		       (unsigned long long)zeros);
+	return gq_fail(
+		err, GPTQ_E_REFUSED,
+		"the zero points are damaged (v1 style smeared, %s%s%s%s): a zero point of 0 overwrote those above "
+		"it in its word\n%llu words are damaged and %llu zero points are not known, lost when the "
+		"checkpoint was written; no --v1-style brings them back\n"
+		"--accept-damaged converts all the same, lane by lane",
+		c->source == GPTQ_STYLE_BY_PRODUCER ? "by its producer, " : "by the tensors",
+		c->source == GPTQ_STYLE_BY_PRODUCER ? s->producer.name : "",
+		c->source == GPTQ_STYLE_BY_PRODUCER ? " " : "",
+		c->source == GPTQ_STYLE_BY_PRODUCER ? s->producer.version : "", (unsigned long long)words,
+		(unsigned long long)zeros);
 }
 
 /* What the evidence says about one width, in the order of the man page. */
@@ -181,11 +184,12 @@ static enum gptq_status settle_width(struct gq_source *s, const struct gq_style_
 	enum gptq_v1_style producer = gq_source_producer_style(s, c->bits, &refuse);
 
 	if (refuse && v->n_max && !wishes->accept_damaged)
-		return gq_fail(err, GPTQ_E_REFUSED,
-			       "auto-round's 3-bit v1 writer mixes borrows and smears where a zero point is 0, and %llu "
-			       "lanes here are such: what it wrote cannot be read back\n--accept-damaged converts all the "
-			       "same, lane by lane",
-			       (unsigned long long)v->n_max);
+		return gq_fail(
+			err, GPTQ_E_REFUSED,
+			"auto-round's 3-bit v1 writer mixes borrows and smears where a zero point is 0, and %llu "
+			"lanes here are such: what it wrote cannot be read back\n--accept-damaged converts all the "
+			"same, lane by lane",
+			(unsigned long long)v->n_max);
 	if (v->style == GPTQ_STYLE_SMEARED) { /* damage is a fact, whatever was asked for or claimed */
 		if (record && at_odds(v->style, record, c->bits))
 			return refuse_odds(s, v, c->bits, record, true, formats, err);
@@ -264,37 +268,16 @@ enum gptq_status gq_best_styles(struct gq_source *s, const struct gq_survey *sv,
 	return GPTQ_OK;
 }
 
-/* Does reading every layer of this width in the model style `name` give the same zero points? */
-static bool covers(enum gptq_v1_style name, const struct gq_style_choice *c)
-{
-	enum gptq_v1_style at = gq_style_for_width(name, c->bits);
-
-	return !c->n_layers || c->style == at ||
-	       (c->style == GPTQ_STYLE_CLEAN && at != GPTQ_STYLE_GPTQMODEL_3BIT && at != GPTQ_STYLE_SMEARED);
-}
-
 enum gptq_v1_style gq_model_style(const struct gq_style_choice choices[GQ_N_WIDTHS])
 {
-	/* in this order: a name is only taken where a plainer one does not do */
-	static const enum gptq_v1_style names[] = {GPTQ_STYLE_CLEAN, GPTQ_STYLE_LANE, GPTQ_STYLE_WORD,
-						   GPTQ_STYLE_GPTQMODEL_3BIT, GPTQ_STYLE_SMEARED};
-	uint64_t n = 0;
+	enum gptq_v1_style names[GQ_N_WIDTHS];
+	uint64_t n_layers[GQ_N_WIDTHS];
 
-	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
-		n += choices[w].n_layers;
-	for (size_t i = 0; n && i < sizeof(names) / sizeof(names[0]); i++) {
-		bool all = true;
-
-		for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
-			all = all && covers(names[i], &choices[w]);
-		if (all)
-			return names[i];
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
+		names[w] = choices[w].style;
+		n_layers[w] = choices[w].n_layers;
 	}
-	/* smeared at one width, clean or smeared at the others */
-	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
-		if (choices[w].n_layers && choices[w].style != GPTQ_STYLE_SMEARED && choices[w].style != GPTQ_STYLE_CLEAN)
-			return GPTQ_STYLE_NONE;
-	return n ? GPTQ_STYLE_SMEARED : GPTQ_STYLE_NONE;
+	return gq_common_style(names, n_layers);
 }
 
 enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *sv, const struct gq_wishes *wishes,
@@ -304,13 +287,15 @@ enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *s
 	const struct gq_style_choice *smeared = NULL;
 	enum gptq_v1_style record = GPTQ_STYLE_NONE;
 	enum gptq_status status = GPTQ_OK;
+
 	if (!count_widths(s, formats, choices))
 		return GPTQ_OK;
 	if (sv->model.half_words)
-		return gq_fail(err, GPTQ_E_REFUSED,
-			       "the lower and the upper half of the 64-bit pack words are shifted differently (by %.2f), as "
-			       "GPTQModel's v1 writer leaves them: neither v1 nor v2",
-			       sv->model.half_shift);
+		return gq_fail(
+			err, GPTQ_E_REFUSED,
+			"the lower and the upper half of the 64-bit pack words are shifted differently (by %.2f), as "
+			"GPTQModel's v1 writer leaves them: neither v1 nor v2",
+			sv->model.half_shift);
 	if (!wishes->v1_style) {
 		status = gq_labels_record(s->configs, s->n_configs, &s->record, err);
 		if (status != GPTQ_OK)

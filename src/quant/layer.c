@@ -237,8 +237,8 @@ const char *gq_layer_shown(char dst[GQ_LAYER_SHOWN], const struct gq_layer *laye
 
 static enum gptq_status bad_group(const struct gq_layer *l, uint64_t k, int64_t g, struct gptq_error *err)
 {
-	enum gptq_status status = gq_fail(err, GPTQ_E_FORMAT, "row %llu belongs to a group that does not exist",
-					  (unsigned long long)k);
+	enum gptq_status status =
+		gq_fail(err, GPTQ_E_FORMAT, "row %llu belongs to a group that does not exist", (unsigned long long)k);
 
 	gq_error_tensor(err, l->g_idx->name, l->g_idx->name_len);
 	gq_error_offset(err, l->g_idx->offset + k * (gptq_dtype_bits(l->g_idx->dtype) / 8));
@@ -263,9 +263,9 @@ enum gptq_status gq_layer_groups(const struct gq_layer *layer, const int64_t *ra
 		trivial = trivial && (size > 0 ? g == (int64_t)(k / (uint64_t)size) : size == -1 && g == 0);
 		g_of_k[k] = (int32_t)g;
 	}
-	*kind = !raw		     ? GQ_G_IDX_MISSING
+	*kind = !raw                 ? GQ_G_IDX_MISSING
 		: zero && groups > 1 ? GQ_G_IDX_ZERO
-		: trivial	     ? GQ_G_IDX_TRIVIAL
+		: trivial            ? GQ_G_IDX_TRIVIAL
 				     : GQ_G_IDX_ACT_ORDER;
 	if (raw && *kind != GQ_G_IDX_ZERO)
 		return GPTQ_OK;
@@ -284,23 +284,6 @@ enum gptq_status gq_layer_groups(const struct gq_layer *layer, const int64_t *ra
 }
 
 /* ------------------------------------------------------------------------------------------ finding layers */
-
-/* Is `name` the tensor `suffix` of some module, "a.b.suffix" or "suffix" alone? Then *n is the module's length. */
-static bool split_name(const struct gq_tensor *t, const char *suffix, size_t *n)
-{
-	size_t m = strlen(suffix);
-
-	if (t->name_len < m || memcmp(t->name + t->name_len - m, suffix, m) != 0)
-		return false;
-	if (t->name_len == m) {
-		*n = 0;
-		return true;
-	}
-	if (t->name[t->name_len - m - 1] != '.')
-		return false;
-	*n = t->name_len - m - 1;
-	return true;
-}
 
 static const struct gq_tensor *sibling(const struct gq_shards *shards, const struct gq_tensor *of, size_t module_len,
 				       const char *suffix, struct gq_buf *name)
@@ -377,7 +360,7 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 
 	*layers = (struct gq_layers){0};
 	for (size_t i = 0; i < shards->n_tensors; i++)
-		n_qweight += split_name(&shards->tensors[i], "qweight", &len);
+		n_qweight += gq_tensor_is(&shards->tensors[i], "qweight", &len);
 	layers->items = gq_calloc(n_qweight, sizeof(*layers->items));
 	if (!layers->items)
 		return gq_fail_nomem(err);
@@ -387,13 +370,13 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 		struct gptq_error e;
 		bool whole;
 
-		if (split_name(t, "qzeros", &len)) {
+		if (gq_tensor_is(t, "qzeros", &len)) {
 			if (!sibling(shards, t, len, "qweight", &name))
 				status =
 					name.failed ? gq_fail_nomem(err) : missing(shards, t, "qweight", problems, err);
 			continue;
 		}
-		if (!split_name(t, "qweight", &len) || gq_shards_find(shards, t->name, t->name_len) != t)
+		if (!gq_tensor_is(t, "qweight", &len) || gq_shards_find(shards, t->name, t->name_len) != t)
 			continue;
 		status = collect(shards, t, len, &name, l, &whole, problems, err);
 		if (status != GPTQ_OK || !whole)

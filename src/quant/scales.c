@@ -34,7 +34,7 @@ double gq_scale_value(const void *value, enum gptq_dtype dtype)
 
 void gq_scale_stats_init(struct gq_scale_stats *stats)
 {
-	*stats = (struct gq_scale_stats){.min = INFINITY, .max = -INFINITY};
+	*stats = (struct gq_scale_stats){.min = HUGE_VAL, .max = -HUGE_VAL};
 }
 
 void gq_scale_stats_add(struct gq_scale_stats *stats, const void *values, size_t n, enum gptq_dtype dtype)

@@ -83,6 +83,12 @@ unsigned gq_width_index(unsigned bits);
 extern const unsigned gq_widths[GQ_N_WIDTHS];
 
 /*
+ * The one name that covers the styles of all widths that have layers, the plainest one that does: CLEAN is covered by
+ * LANE, WORD and SMEARED, LANE at 3 bits by WORD, WORD at others by GPTQMODEL_3BIT. NONE if there is none.
+ */
+enum gptq_v1_style gq_common_style(const enum gptq_v1_style style[GQ_N_WIDTHS], const uint64_t n_layers[GQ_N_WIDTHS]);
+
+/*
  * The styles of all widths, pooled over the layers that take part (an array of n; NULL: all). verdicts are those of
  * gq_layer_judge(). Fills style[0..GQ_N_WIDTHS-1] and returns the one name that covers all widths, or NONE.
  */

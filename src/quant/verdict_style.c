@@ -196,8 +196,9 @@ static bool covers(enum gptq_v1_style style, enum gptq_v1_style other, unsigned 
 	return style == GPTQ_STYLE_GPTQMODEL_3BIT && bits != 3 && other == GPTQ_STYLE_WORD;
 }
 
-static enum gptq_v1_style common_style(const struct gq_style_verdict *style)
+enum gptq_v1_style gq_common_style(const enum gptq_v1_style style[GQ_N_WIDTHS], const uint64_t n_layers[GQ_N_WIDTHS])
 {
+	/* in this order: a name is only taken where a plainer one does not do */
 	static const enum gptq_v1_style names[] = {GPTQ_STYLE_CLEAN, GPTQ_STYLE_LANE, GPTQ_STYLE_WORD,
 						   GPTQ_STYLE_GPTQMODEL_3BIT, GPTQ_STYLE_SMEARED};
 
@@ -205,10 +206,10 @@ static enum gptq_v1_style common_style(const struct gq_style_verdict *style)
 		bool all = true, any = false;
 
 		for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
-			if (style[w].n_layers == 0)
+			if (n_layers[w] == 0)
 				continue;
 			any = true;
-			all = all && covers(names[i], style[w].style, gq_widths[w]);
+			all = all && covers(names[i], style[w], gq_widths[w]);
 		}
 		if (any && all)
 			return names[i];
@@ -219,6 +220,8 @@ static enum gptq_v1_style common_style(const struct gq_style_verdict *style)
 enum gptq_v1_style gq_styles_judge(const struct gq_layer_facts *layers, const struct gq_layer_verdict *verdicts,
 				   const bool *takes_part, size_t n, struct gq_style_verdict *style)
 {
+	enum gptq_v1_style names[GQ_N_WIDTHS];
+	uint64_t n_layers[GQ_N_WIDTHS];
 	struct pool pool[GQ_N_WIDTHS];
 	bool smeared;
 
@@ -233,8 +236,11 @@ enum gptq_v1_style gq_styles_judge(const struct gq_layer_facts *layers, const st
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
 		finish_figures(&style[w], &pool[w]);
 	smeared = looks_smeared(style, pool);
-	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
 		if (style[w].n_layers > 0)
 			style[w].style = judge_width(&style[w], &pool[w], gq_widths[w], smeared);
-	return common_style(style);
+		names[w] = style[w].style;
+		n_layers[w] = style[w].n_layers;
+	}
+	return gq_common_style(names, n_layers);
 }

@@ -48,17 +48,19 @@ size_t gq_row_lanes(struct gq_pack pack, size_t row_bytes)
 	return row_bytes / pack.bits * 8 + row_bytes % pack.bits * 8 / pack.bits;
 }
 
-/*
- * The style that holds for one width: gptqmodel-3bit means word elsewhere, word means lane at 3 bits, and what is
- * lost or needs no telling is read as lane.
- */
+enum gptq_v1_style gq_style_for_width(enum gptq_v1_style style, unsigned bits)
+{
+	if (style == GPTQ_STYLE_WORD && bits == 3)
+		return GPTQ_STYLE_LANE;
+	if (style == GPTQ_STYLE_GPTQMODEL_3BIT && bits != 3)
+		return GPTQ_STYLE_WORD;
+	return style;
+}
+
 enum gptq_v1_style gq_style_at(struct gq_pack pack, enum gptq_v1_style style)
 {
-	if (style == GPTQ_STYLE_GPTQMODEL_3BIT)
-		return pack.bits == 3 ? style : GPTQ_STYLE_WORD;
-	if (style == GPTQ_STYLE_WORD)
-		return pack.bits == 3 ? GPTQ_STYLE_LANE : style;
-	return GPTQ_STYLE_LANE;
+	style = gq_style_for_width(style, pack.bits);
+	return style == GPTQ_STYLE_WORD || style == GPTQ_STYLE_GPTQMODEL_3BIT ? style : GPTQ_STYLE_LANE;
 }
 
 /* Adds (v1 to v2) or subtracts (v2 to v1) 1 in each lane, carrying from lane to lane inside a pack word. */

@@ -18,7 +18,13 @@ bool gq_pack_ok(struct gq_pack pack);
 /* Whole lanes of a packed row of row_bytes bytes. */
 size_t gq_row_lanes(struct gq_pack pack, size_t row_bytes);
 
-/* The style that holds at this width: LANE, WORD or GPTQMODEL_3BIT. */
+/*
+ * The style in which a layer of that width is stored when the model's is `style`: word is lane at 3 bits,
+ * gptqmodel-3bit is word at others; the rest are the same everywhere.
+ */
+enum gptq_v1_style gq_style_for_width(enum gptq_v1_style style, unsigned bits);
+
+/* How lanes are read at this width: LANE, WORD or GPTQMODEL_3BIT. What is lost or needs no telling is read as LANE. */
 enum gptq_v1_style gq_style_at(struct gq_pack pack, enum gptq_v1_style style);
 
 /* Lanes to zero points and back. SMEARED and CLEAN decode as LANE; encoding them does the same. */

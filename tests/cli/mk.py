@@ -317,8 +317,11 @@ def digest(paths):
             for name in sorted(os.listdir(path)):
                 show(os.path.join(path, name))
         else:
+            h = hashlib.sha256()
             with open(path, "rb") as f:
-                print("file %s %s %s" % (mode, hashlib.sha256(f.read()).hexdigest()[:16], path))
+                for part in iter(lambda: f.read(1 << 20), b""):
+                    h.update(part)
+            print("file %s %s %s" % (mode, h.hexdigest()[:16], path))
     for p in paths:
         show(p)
 

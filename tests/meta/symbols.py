@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what the shared library exports with what the public headers declare, and looks for comments there.
+"""Compares what the shared library exports with what the public headers declare, and looks for comments there. Nothing
+of ours may be left undefined in the library.
 
 usage: symbols.py LIBRARY HEADER_FOLDER
 """
@@ -25,6 +26,13 @@ def exported(library):
     return {line.split()[-1].split("@")[0] for line in run.stdout.decode().splitlines() if line.split()[-2] != "A"}
 
 
+def unresolved(library):
+    """Names of ours that the library uses and nobody defines: a loader would find out, the developer's linker may not."""
+    run = subprocess.run(["nm", "-D", "--undefined-only", library], stdout=subprocess.PIPE, check=True)
+    names = {line.split()[-1].split("@")[0] for line in run.stdout.decode().splitlines()}
+    return sorted(n for n in names if n.startswith(("gq_", "gptq_")))
+
+
 def main():
     library, folder = sys.argv[1:]
     text = ""
@@ -40,9 +48,12 @@ def main():
     problems += ["%s has no comment above it" % n for n, comment in functions if len(comment) < 12]
     problems += ["%s is declared without GPTQ_API" % n
                  for n in re.findall(r"^(?!GPTQ_API)(?:[a-z]\w*[ *]+)+(gptq_\w+)\([^;]*\);", text, re.M)]
+    missing = unresolved(library)
+    problems += ["%s is used and not defined" % n for n in missing]
     for p in problems:
         print(p)
-    print("%d passed, %d failed" % (2 * len(names) - len(problems), len(problems)))
+    checks = 2 * len(names) + max(1, len(missing))
+    print("%d passed, %d failed" % (checks - len(problems), len(problems)))
     return 1 if problems or not names else 0
 
 

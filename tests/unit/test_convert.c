@@ -91,13 +91,35 @@ START_TEST(bad_options)
 	BAD(relabel, true);
 	BAD(v1_style, GPTQ_STYLE_SMEARED);
 	BAD(v1_style, GPTQ_STYLE_CLEAN);
+	BAD(from, (enum gptq_zeros_format)3);
+	BAD(strays, (enum gptq_strays)3);
 	BAD(bits, 5);
 	BAD(bits, 4);          /* a folder */
 	BAD(config, "x.json"); /* likewise */
+	ck_assert_int_eq(gptq_convert(NULL, "O", &good, &r, &err), GPTQ_E_ARG);
+	ck_assert_int_eq(gptq_convert("M", NULL, &good, &r, &err), GPTQ_E_ARG);
+	ck_assert_int_eq(gptq_convert("M", "O", NULL, &r, &err), GPTQ_E_ARG);
+	ck_assert_ptr_null(r);
 	good.to = GPTQ_ZEROS_NONE;
 	good.relabel = true;
 	BAD(per_layer, true);
 	ck_assert_uint_eq(count_entries("."), 1);
+}
+END_TEST
+
+/* What a report shows of files can be printed as it is. */
+START_TEST(masked_label)
+{
+	struct gptq_convert_options o = to_v2();
+	struct gptq_convert_report *r;
+	struct gptq_error err;
+
+	make_model();
+	ck_assert_int_eq(rename("M/model.safetensors", "M/m\x1b[31m\xff.safetensors"), 0);
+	ck_assert_int_eq(gptq_convert("M", "O", &o, &r, &err), GPTQ_OK);
+	ck_assert_uint_eq(r->n_labels, 2);
+	ck_assert_str_eq(r->labels[1].file, "m\\x1b[31m\\xff.safetensors");
+	gptq_convert_report_free(r);
 }
 END_TEST
 
@@ -186,6 +208,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, scratch_enter, scratch_leave);
 	tcase_add_test(tc, done);
 	tcase_add_test(tc, bad_options);
+	tcase_add_test(tc, masked_label);
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, cancelled);
 	suite_add_tcase(s, tc);

@@ -204,6 +204,30 @@ START_TEST(inside)
 }
 END_TEST
 
+/* Folders that may be walked through and written to, but not read, are as good as others. */
+START_TEST(closed_folders)
+{
+	struct gq_output out;
+	struct gptq_error err;
+	bool root = geteuid() == 0;
+
+	ck_assert_int_eq(chmod(".", 0755), 0);
+	ck_assert_int_eq(mkdir("shut", 0777), 0);
+	ck_assert_int_eq(mkdir("shut/in", 0777), 0);
+	ck_assert_int_eq(chmod("shut", 0333), 0);
+	ck_assert_int_eq(root ? seteuid(65534) : 0, 0);
+	ck_assert(gq_is_inside("shut/in/new", "."));
+	ck_assert(!gq_is_inside("shut/new", "shut/in"));
+	ck_assert_int_eq(gq_output_begin("shut/O", true, false, &out, &err), GPTQ_OK);
+	ck_assert_int_eq(gq_output_commit(&out, &err), GPTQ_OK);
+	gq_output_drop(&out);
+	ck_assert_int_eq(access("shut/O", F_OK), 0);
+	ck_assert_int_eq(root ? seteuid(0) : 0, 0);
+	ck_assert_int_eq(chmod("shut", 0777), 0);
+	ck_assert_uint_eq(count_entries("shut"), 2);
+}
+END_TEST
+
 START_TEST(space_and_parents)
 {
 	struct gptq_error err;
@@ -240,6 +264,7 @@ int main(void)
 	tcase_add_test(tc, places);
 	tcase_add_test(tc, long_names);
 	tcase_add_test(tc, inside);
+	tcase_add_test(tc, closed_folders);
 	tcase_add_test(tc, space_and_parents);
 	suite_add_tcase(s, tc);
 	return unit_main(s);

@@ -234,24 +234,27 @@ START_TEST(all_families)
 	/* What the estimator reached under real error feedback: 0.3, 0.7, 8.3 and 65%. */
 	static const double open_at_most[GQ_N_WIDTHS] = {0.003, 0.0075, 0.083, 0.65};
 	struct tables *t = calloc(1, sizeof(*t));
+	bool whole = unit_percent() == 100;
 
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
 		for (enum lab_family f = 0; f < LAB_N_FAMILIES; f++)
-			run_family(gq_widths[w], f, t);
+			if (unit_runs(w * LAB_N_FAMILIES + f))
+				run_family(gq_widths[w], f, t);
 	print_table("layers", &t->layers);
 	print_table("layers, fooled", &t->fooled_layers);
 	print_table("models of 6", &t->models);
 	print_table("models of 6, fooled", &t->fooled_models);
 	print_table("styles", &t->styles);
 	printf("%d layers, %d models\n", (int)t->n_layers, (int)t->n_models);
-	ck_assert_uint_ge(t->n_layers, 2000);
-	ck_assert_uint_ge(t->n_models, 200);
+	ck_assert_uint_ge(t->n_layers, whole ? 2000 : 1);
+	ck_assert_uint_ge(t->n_models, whole ? 200 : 1);
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
 		ck_assert_uint_eq(t->layers.count[w][WRONG], 0);
 		ck_assert_uint_eq(t->models.count[w][WRONG], 0);
 		ck_assert_uint_eq(t->styles.count[w][WRONG], 0);
-		ck_assert(open_share(&t->layers, w) <= open_at_most[w]);
-		ck_assert(w == 3 || open_share(&t->models, w) <= 0.05);
+		/* Shares of a part say nothing of the whole. */
+		ck_assert(!whole || open_share(&t->layers, w) <= open_at_most[w]);
+		ck_assert(!whole || w == 3 || open_share(&t->models, w) <= 0.05);
 	}
 	free(t);
 }
@@ -259,6 +262,8 @@ END_TEST
 
 START_TEST(symmetric_layers)
 {
+	size_t n = 0;
+
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
 		for (unsigned f = 0; f < LAB_N_FAMILIES; f += 2)
 			for (enum lab_storage s = LAB_V2; s <= LAB_LEGACY; s++) {
@@ -266,7 +271,7 @@ START_TEST(symmetric_layers)
 				struct table t;
 				struct fact fact;
 
-				if (!fits(s, gq_widths[w]))
+				if (!fits(s, gq_widths[w]) || !unit_runs(n++))
 					continue;
 				recipe.quantiser = f % 4 ? LAB_SYMMETRIC : LAB_FULL_RANGE;
 				memset(&t, 0, sizeof(t));
@@ -339,7 +344,8 @@ START_TEST(large_models)
 		{"8 bits, 10% all-positive", 8, LAB_GAUSS, LAB_POSITIVE, 10, false},
 	};
 
-	run_row(&rows[_i], (unsigned)_i);
+	if (unit_runs((size_t)_i))
+		run_row(&rows[_i], (unsigned)_i);
 }
 END_TEST
 
@@ -401,6 +407,7 @@ START_TEST(small_models)
 						   LAB_COLUMN_MEANS, LAB_SKEW_COLUMNS, LAB_EMBEDDING};
 	static const unsigned widths[] = {2, 3, 4, 8, 0};
 	struct table verdicts[2], styles[2];
+	size_t n = 0;
 
 	memset(verdicts, 0, sizeof(verdicts));
 	memset(styles, 0, sizeof(styles));
@@ -408,7 +415,7 @@ START_TEST(small_models)
 		for (unsigned f = 0; f < 6; f++)
 			for (enum lab_storage s = LAB_V2; s <= LAB_LEGACY; s++)
 				for (uint64_t seed = 0; seed < 6; seed++)
-					if (widths[w] == 0 || fits(s, widths[w]))
+					if ((widths[w] == 0 || fits(s, widths[w])) && unit_runs(n++))
 						judge_small(widths[w], 32, families[f], s, 100 * f + seed,
 							    &verdicts[widths[w] == 0], &styles[widths[w] == 0]);
 	check_small("models of 7 small", &verdicts[0], &styles[0]);
@@ -420,6 +427,7 @@ START_TEST(other_words)
 {
 	static const unsigned word_bits[] = {8, 16, 64};
 	struct table verdicts, styles;
+	size_t n = 0;
 
 	memset(&verdicts, 0, sizeof(verdicts));
 	memset(&styles, 0, sizeof(styles));
@@ -427,8 +435,10 @@ START_TEST(other_words)
 		for (unsigned bits = 2; bits <= 8; bits *= 2)
 			for (enum lab_storage s = LAB_V2; s <= LAB_WORD; s++)
 				for (uint64_t seed = 0; seed < 4; seed++)
-					judge_small(bits, word_bits[p], seed % 2 ? LAB_SOME_POSITIVE : LAB_GAUSS, s,
-						    900 + seed, &verdicts, &styles);
+					if (unit_runs(n++))
+						judge_small(bits, word_bits[p],
+							    seed % 2 ? LAB_SOME_POSITIVE : LAB_GAUSS, s, 900 + seed,
+							    &verdicts, &styles);
 	check_small("other pack words", &verdicts, &styles);
 }
 END_TEST

@@ -4,6 +4,7 @@
 #define GQ_TESTS_UNIT_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Runs the suite and turns its outcome into an exit code. CK_FORK=no in the environment helps under valgrind. */
@@ -18,15 +19,27 @@ static inline int unit_main(Suite *suite)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* How many rounds of n a randomised test runs: GQ_ROUNDS percent of them, at least one. */
-static inline size_t unit_rounds(size_t n)
+/* GQ_ROUNDS, the percentage of their rounds that long tests run. */
+static inline size_t unit_percent(void)
 {
 	const char *text = getenv("GQ_ROUNDS");
 	unsigned long percent = text ? strtoul(text, NULL, 10) : 100;
 
-	if (percent > 100)
-		percent = 100;
-	return n * percent / 100 ? n * percent / 100 : 1;
+	return percent < 100 ? percent : 100;
+}
+
+/* How many rounds of n a randomised test runs: GQ_ROUNDS percent of them, at least one. */
+static inline size_t unit_rounds(size_t n)
+{
+	size_t rounds = n * unit_percent() / 100;
+
+	return rounds ? rounds : 1;
+}
+
+/* Does a test over a list of cases run the i-th? GQ_ROUNDS percent of them, spread over the list, always the first. */
+static inline bool unit_runs(size_t i)
+{
+	return i == 0 || (i + 1) * unit_percent() / 100 > i * unit_percent() / 100;
 }
 
 #endif
