@@ -27,7 +27,7 @@ static enum gptq_status add_finding(struct gq_inspection *in, enum gq_code code,
 {
 	static const enum gptq_severity severities[] = {GPTQ_NOTE, GPTQ_WARNING, GPTQ_ERROR};
 	struct gptq_inspect_report *r = in->report;
-	void *grown = gq_realloc_array(r->findings, r->n_findings + 1, sizeof(*r->findings));
+	void *grown = gq_array_more(r->findings, r->n_findings, sizeof(*r->findings));
 	struct gptq_finding *f;
 
 	if (!grown)
@@ -115,8 +115,11 @@ static enum gptq_status fill_label(struct gq_inspection *in, struct gptq_error *
 		return gq_fail_nomem(err);
 	for (size_t i = 0; i < labels->n_sources; i++) {
 		struct gptq_label_source *to = &r->label_sources[r->n_label_sources++];
+		const char *file = labels->sources[i]->file;
+		char masked[512];
 
-		to->file = gq_strdup(labels->sources[i]->file);
+		gq_mask(masked, sizeof(masked), file, strlen(file), false); /* a shard may have any name */
+		to->file = gq_strdup(masked);
 		to->key = gq_strdup(labels->sources[i]->key);
 		to->value = gq_strdup(labels->sources[i]->value);
 		if (!to->file || !to->key || !to->value)
@@ -199,11 +202,7 @@ static enum gptq_status name_other_format(struct gq_inspection *in, struct gptq_
 
 static enum gptq_zeros_format format_of_label(const struct gq_labels *labels)
 {
-	if (!labels->consistent)
-		return GPTQ_ZEROS_NONE;
-	return labels->value == GQ_LABEL_V1   ? GPTQ_ZEROS_V1
-	       : labels->value == GQ_LABEL_V2 ? GPTQ_ZEROS_V2
-					      : GPTQ_ZEROS_NONE;
+	return labels->consistent ? gq_format_of_label(labels->value) : GPTQ_ZEROS_NONE;
 }
 
 /* By which format each layer's zero points are shown: the model's verdict, the layer's if mixed, the label, v1. */
