@@ -17,9 +17,9 @@
  * rules. A hostile one may have 65,536 rules and half a million layers, so the steps of one match are limited, and the
  * cost of all matches together as well.
  */
-#define CHEAP_MATCH 500     /* steps that a match may take without being counted more than once */
-#define MATCH_LIMIT 100000  /* steps that it may take at all: 200 cheap ones */
-#define MAX_COST 20000000   /* in cheap matches */
+#define CHEAP_MATCH 500    /* steps that a match may take without being counted more than once */
+#define MATCH_LIMIT 100000 /* steps that it may take at all: 200 cheap ones */
+#define MAX_COST 20000000  /* in cheap matches */
 #define DEPTH_LIMIT 10000
 #define HEAP_LIMIT_KIB 4096
 

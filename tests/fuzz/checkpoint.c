@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A whole small checkpoint: 4 bytes that choose options and files, a text, a safetensors file. It is inspected and
- * converted. What a conversion says it made must open, hold the same zero points in another format, be all that is
- * left behind, and convert back to the same tensors. The input folder must stay as it was.
+ * converted, which fails only as a dry run does. What a conversion says it made must open, hold the same zero points in
+ * another format, be all that is left behind, and convert back to the same tensors. The input folder must stay as it
+ * was.
  *
  *   byte 0     0x01 to v1   0x06 v1 style   0x18 from   0x20 per layer   0x40 relabel   0x80 accept damaged
- *   byte 1     0x01 config.json   0x02 both configs   0x04 a lone file   0x08 a second copy of the file: a stray
+ *   byte 1     0x01 config.json   0x02 both configs   0x04 a lone file   0x08 a second copy of the file, "a. being "b.
  *              0x10 the text is the index   0x20 SHA-256   0x40 headers alone   0x80 strays are converted
  *   bytes 2-3  size of the text
  */
@@ -15,8 +16,9 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/slurp.h"
-#include "ops/survey.h"
+
 #include "ops/settle.h"
+#include "ops/survey.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -276,11 +278,15 @@ static void check_done(const struct gptq_convert_report *r)
 
 static void convert(unsigned choice, unsigned layout)
 {
-	struct gptq_convert_options o = options_of(choice, layout);
+	struct gptq_convert_options o = options_of(choice, layout), dry = o;
 	struct gptq_convert_report *r = (void *)&o;
 	struct gptq_error err;
 	enum gptq_status status = gptq_convert(in_path, out_path, &o, &r, &err);
 
+	/* what a dry run promises, or refuses, the conversion does */
+	dry.dry_run = true;
+	if (status != GPTQ_OK)
+		MUST(gptq_convert(in_path, out_path, &dry, NULL, NULL) == status);
 	if (status != GPTQ_OK) {
 		MUST(!r && err.status == status && err.message[0] && access(out_path, F_OK) != 0);
 		MUST(status == GPTQ_E_NOTFOUND || status == GPTQ_E_FORMAT || status == GPTQ_E_LIMIT ||
@@ -294,6 +300,31 @@ static void convert(unsigned choice, unsigned layout)
 	inspect(out_path, layout);
 }
 
+/*
+ * The file with names that begin with "a." beginning with "b.", and eight spaces more behind its header: another shard,
+ * where no other names are in it. *size is the file's.
+ */
+static uint8_t *second_file(const uint8_t *data, size_t *size)
+{
+	uint64_t header = *size >= 8 ? gq_load_le(data, 8) : 0;
+	size_t at = header <= *size && *size - header >= 8 ? 8 + (size_t)header : *size;
+	uint8_t *copy = malloc(*size + 8);
+
+	MUST(copy);
+	if (at)
+		memcpy(copy, data, at);
+	memset(copy + at, ' ', 8);
+	if (at < *size)
+		memcpy(copy + at + 8, data + at, *size - at);
+	*size += 8;
+	if (header)
+		gq_store_le(copy, header + 8, 8);
+	for (size_t i = 0; i + 2 < *size; i++)
+		if (memcmp(copy + i, "\"a.", 3) == 0)
+			copy[i + 1] = 'b';
+	return copy;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, size};
@@ -301,12 +332,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = fuzz_u16(&in), got;
 	const uint8_t *text = fuzz_bytes(&in, n, &got);
 	struct files f = {.n = 0};
+	uint8_t *second = NULL;
+	size_t second_size;
 
+	second_size = in.size;
 	lone = layout & 4;
 	make_places();
 	add_file(&f, "model.safetensors", in.data, in.size);
 	if (layout & 8)
-		add_file(&f, "other.safetensors", in.data, in.size);
+		second = second_file(in.data, &second_size);
+	if (second)
+		add_file(&f, "other.safetensors", second, second_size);
 	if (layout & 0x10)
 		add_file(&f, "model.safetensors.index.json", text, got);
 	else
@@ -317,6 +353,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	inspect(in_path, layout);
 	convert(choice, layout);
 	check_input_untouched(&f);
+	free(second);
 	fuzz_remove(in_dir);
 	fuzz_remove(out_path);
 	fuzz_remove(back_path);

@@ -63,7 +63,7 @@ static void run(const char *text, size_t size, struct fuzz_input *modules)
 	size_t n;
 
 	if (gq_config_read("quantize_config.json", GQ_CONFIG_STANDALONE, text, size, &file, &err) != GPTQ_OK)
-		return; /* no UTF-8, or a pattern twice */
+		return;            /* no UTF-8, or a pattern twice */
 	MUST(file.n_configs >= 1); /* a pattern may be named quantization_config */
 	MUST(gq_dynamic_new(&file, &file.configs[0], &dynamic, &err) == GPTQ_OK);
 	for (size_t i = 0; i < gq_dynamic_count(dynamic); i++)

@@ -46,7 +46,8 @@ static void compare(const struct gq_st *a, const struct gq_st *b, enum gq_label 
 		MUST(s->begin == t->begin && s->end == t->end && s->dtype == t->dtype && s->rank == t->rank);
 		MUST(s->name_size == t->name_size && memcmp(s->name, t->name, s->name_size) == 0);
 		MUST(s->entry_end - s->entry_begin == t->entry_end - t->entry_begin);
-		MUST(memcmp(a->header + s->entry_begin, b->header + t->entry_begin, s->entry_end - s->entry_begin) == 0);
+		MUST(memcmp(a->header + s->entry_begin, b->header + t->entry_begin, s->entry_end - s->entry_begin) ==
+		     0);
 	}
 	for (uint32_t i = 0; i < a->n_metadata; i++) {
 		const struct gq_st_meta *s = &a->metadata[i], *t = &b->metadata[i];

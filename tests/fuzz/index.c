@@ -14,6 +14,23 @@ static void check_name(const char *s)
 	MUST(n > 12 && n < 256 && !strchr(s, '/') && strcmp(s + n - 12, ".safetensors") == 0);
 }
 
+/* Entry by entry: the name and the shard that the text gives. */
+static void check_entries(const struct gq_index *index)
+{
+	const struct gq_json_tree *tree = &index->tree;
+	uint32_t at = tree->nodes[gq_json_get(tree, 0, "weight_map")].first;
+
+	for (size_t i = 0; i < index->n_entries; i++, at = tree->nodes[at].next) {
+		const struct gq_index_entry *e = &index->entries[i];
+		const struct gq_json_node *nd = &tree->nodes[at];
+		const char *file = index->files[e->file];
+
+		MUST(at && gq_json_string_is(tree->text, nd->begin, nd->end, file, strlen(file)));
+		MUST(gq_json_string_is(tree->text, nd->key_begin, nd->key_end, e->tensor, e->tensor_len));
+	}
+	MUST(at == 0);
+}
+
 /* No shard could be opened, so nothing may be said about what they hold. */
 static void compare(const struct gq_index *index)
 {
@@ -49,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < index.n_entries; i++)
 		MUST(index.entries[i].file < index.n_files && index.entries[i].tensor_len <= size);
+	check_entries(&index);
 	compare(&index);
 	gq_index_free(&index);
 	return 0;

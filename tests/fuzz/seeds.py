@@ -12,6 +12,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "..", "testdata")
 
 
+# Texts that end where the scanner would like to look further.
+CUT = (b'"', b'"\\', b'"\\u', b'"\\u12', b'"\\ud83d', b'"\\ud83d\\', b'"\\ud83d\\u', b'"\\ud83d\\ude0', b"-", b"0", b"1.",
+       b"1e", b"1e+", b"t", b"nul", b"fals", b"Na", b"-Infinit", b'"\xf0\x9f\x98', b'"\xc3', b"\xef\xbb", b'{"a"', b'{"a":',
+       b"{", b"[", b"[1", b"[1,", b" ", b'"abcdefg', b'"abcdefgh', b'"abcdefghabcdefg')
+
+
 def read(path):
     with open(path, "rb") as f:
         return f.read()
@@ -69,6 +75,11 @@ def main():
         text = header(read(path))
         if text and b"gptq_checkpoint_format" in text and len(text) < 4000:
             save("header_label", path.split(os.sep)[-3], text)
+    for n in range(9):
+        save("header_label", "tight-%d" % n, b'{"__metadata__":{"gptq_checkpoint_format":"gptq","k":"%s"}}' % (b"x" * n))
+    for text in CUT:
+        save("json", "cut-" + text.hex(), b"\0" + text)
+        save("json", "cut-in-array-" + text.hex(), b"\7[" + text)
     save("header_label", "plain", b'{"__metadata__":{"gptq_checkpoint_format":"gptq"}}      ')
     save("header_label", "tight", b'{"__metadata__":{"gptq_checkpoint_format":"gptq","format":"pt"}}')
     for path in find("configs/**/*.json") + find("cases/*/in/*config*.json"):

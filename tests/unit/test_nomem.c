@@ -168,9 +168,10 @@ static void sweep_inspect(const char *what, const char *path, struct gptq_inspec
 		gq_mem_fail_after(n);
 		n += step();
 		status = inspect(path, &o, &n_findings);
-		ck_assert_msg(status == GPTQ_OK || status == GPTQ_E_NOMEM, "%s, allocation %ld: status %d", what, n, status);
-		ck_assert_msg(status != GPTQ_OK || n_findings == whole, "%s, allocation %ld: %zu findings, not %zu", what, n,
-			      n_findings, whole);
+		ck_assert_msg(status == GPTQ_OK || status == GPTQ_E_NOMEM, "%s, allocation %ld: status %d", what, n,
+			      status);
+		ck_assert_msg(status != GPTQ_OK || n_findings == whole, "%s, allocation %ld: %zu findings, not %zu",
+			      what, n, n_findings, whole);
 		ck_assert_uint_eq(n_descriptors(), before);
 		n_good = status == GPTQ_OK ? n_good + 1 : 0;
 	}
@@ -245,12 +246,16 @@ START_TEST(convert_kinds)
 {
 	make_whole("F", 0x77777777);
 	make_whole("Z", 0x01234567); /* with z = 0 under v2 */
+	make_folder("S", 0x77777777);
 	make_cache("C");
 	sweep_convert("folder to v2", "F", (struct gptq_convert_options){.to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1});
-	sweep_convert("folder to v1 with a record", "Z",
-		      (struct gptq_convert_options){
-			      .to = GPTQ_ZEROS_V1, .from = GPTQ_ZEROS_V2, .v1_style = GPTQ_STYLE_WORD});
+	sweep_convert(
+		"folder to v1 with a record", "Z",
+		(struct gptq_convert_options){.to = GPTQ_ZEROS_V1, .from = GPTQ_ZEROS_V2, .v1_style = GPTQ_STYLE_WORD});
 	sweep_convert("folder, relabel", "F", (struct gptq_convert_options){.relabel = true, .from = GPTQ_ZEROS_V2});
+	sweep_convert("folder with a stray", "S",
+		      (struct gptq_convert_options){
+			      .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1, .strays = GPTQ_STRAYS_CONVERT});
 	sweep_convert("hub cache", "C", (struct gptq_convert_options){.to = GPTQ_ZEROS_V2});
 	sweep_convert("lone file", "F/model-1.safetensors",
 		      (struct gptq_convert_options){.to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1});
