@@ -43,6 +43,7 @@ enum gptq_v1_style gq_inspect_style(const struct gq_inspection *in, size_t layer
 
 enum gptq_status gq_inspect_layers(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_config_findings(struct gq_inspection *in, struct gptq_error *err);
+enum gptq_status gq_inspect_expert_findings(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_readers(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_error *err);
@@ -53,5 +54,21 @@ bool gq_zeros_known(const struct gq_inspection *in, size_t layer);
 
 /* Name of a layer, masked, NUL-terminated, to be freed. */
 char *gq_layer_label(const struct gq_layer *layer);
+
+/* One finding for all layers of a kind, at the first of them. */
+struct gq_tally {
+	const struct gq_layer *first;
+	uint64_t n_layers, n;
+};
+
+static inline void gq_tally_add(struct gq_tally *t, const struct gq_layer *l, uint64_t n)
+{
+	if (!n)
+		return;
+	if (!t->first)
+		t->first = l;
+	t->n_layers++;
+	t->n += n;
+}
 
 #endif

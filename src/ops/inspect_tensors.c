@@ -108,34 +108,18 @@ static enum gptq_status style_findings(struct gq_inspection *in, struct gptq_err
 
 /* -------------------------------------------------------------------------------------------- scales and groups */
 
-/* One finding for all layers of a kind, at the first of them. */
-struct tally {
-	const struct gq_layer *first;
-	uint64_t n_layers, n;
-};
-
-static void count_layer(struct tally *t, const struct gq_layer *l, uint64_t n)
-{
-	if (!n)
-		return;
-	if (!t->first)
-		t->first = l;
-	t->n_layers++;
-	t->n += n;
-}
-
 static enum gptq_status scale_findings(struct gq_inspection *in, struct gptq_error *err)
 {
-	struct tally nan = {0}, inf = {0}, zero = {0}, negative = {0};
+	struct gq_tally nan = {0}, inf = {0}, zero = {0}, negative = {0};
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t i = 0; i < in->source.layers.n; i++) {
 		const struct gq_layer *l = &in->source.layers.items[i];
 
-		count_layer(&nan, l, in->survey.scales[i].n_nan);
-		count_layer(&inf, l, in->survey.scales[i].n_inf);
-		count_layer(&zero, l, in->notes[i].n_harmful_zero_scales);
-		count_layer(&negative, l, in->survey.scales[i].n_negative);
+		gq_tally_add(&nan, l, in->survey.scales[i].n_nan);
+		gq_tally_add(&inf, l, in->survey.scales[i].n_inf);
+		gq_tally_add(&zero, l, in->notes[i].n_harmful_zero_scales);
+		gq_tally_add(&negative, l, in->survey.scales[i].n_negative);
 	}
 	if (nan.n)
 		status = gq_find_layer(
@@ -165,15 +149,15 @@ static enum gptq_status scale_findings(struct gq_inspection *in, struct gptq_err
 
 static enum gptq_status group_findings(struct gq_inspection *in, struct gptq_error *err)
 {
-	struct tally missing = {0}, zero = {0}, ragged = {0};
+	struct gq_tally missing = {0}, zero = {0}, ragged = {0};
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t i = 0; i < in->source.layers.n; i++) {
 		const struct gq_layer *l = &in->source.layers.items[i];
 
-		count_layer(&missing, l, !l->g_idx);
-		count_layer(&zero, l, in->surveyed && !in->survey.broken[i] && in->survey.g_idx[i] == GQ_G_IDX_ZERO);
-		count_layer(&ragged, l, l->group_size > 0 && l->in_features % (uint64_t)l->group_size != 0);
+		gq_tally_add(&missing, l, !l->g_idx);
+		gq_tally_add(&zero, l, in->surveyed && !in->survey.broken[i] && in->survey.g_idx[i] == GQ_G_IDX_ZERO);
+		gq_tally_add(&ragged, l, l->group_size > 0 && l->in_features % (uint64_t)l->group_size != 0);
 	}
 	if (missing.n)
 		status = gq_find_layer(
@@ -194,105 +178,6 @@ static enum gptq_status group_findings(struct gq_inspection *in, struct gptq_err
 				      "group_size: some kernels refuse that",
 				      (unsigned long long)ragged.n_layers, in->source.layers.n);
 	return status;
-}
-
-/* ------------------------------------------------------------------------------------------------------ experts */
-
-/* Does the module path have the part `word` (between dots)? *at: where it begins. */
-static bool has_part(const char *name, size_t n, const char *word, size_t *at)
-{
-	size_t m = strlen(word);
-
-	for (size_t i = 0; i + m <= n; i++) {
-		if (memcmp(name + i, word, m) == 0 && (i == 0 || name[i - 1] == '.') &&
-		    (i + m == n || name[i + m] == '.')) {
-			*at = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_router(const struct gq_layer *l)
-{
-	static const char *const last[] = {"gate", "router", "shared_expert_gate"};
-	size_t at;
-
-	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
-		if (has_part(l->name, l->name_len, last[i], &at) && at + strlen(last[i]) == l->name_len)
-			return true;
-	return false;
-}
-
-/* A plain .weight among the experts of a block whose other experts are quantised, without a rule that says so. */
-static enum gptq_status experts_findings(struct gq_inspection *in, struct gptq_error *err)
-{
-	struct gq_source *s = &in->source;
-	uint64_t n_quantised = 0, n_plain = 0;
-	const struct gq_tensor *first = NULL;
-	unsigned bits = 0;
-	bool several = false;
-	size_t at;
-
-	for (size_t i = 0; i < s->layers.n; i++) {
-		const struct gq_layer *l = &s->layers.items[i];
-
-		if (!has_part(l->name, l->name_len, "experts", &at))
-			continue;
-		several = several || (bits && bits != l->pack.bits);
-		bits = l->pack.bits;
-		n_quantised++;
-	}
-	for (size_t i = 0; i < s->shards.n_tensors && n_quantised; i++) {
-		const struct gq_tensor *t = &s->shards.tensors[i];
-		size_t n = t->name_len > 7 ? t->name_len - 7 : 0;
-
-		if (!n || t->rank != 2 || memcmp(t->name + n, ".weight", 7) != 0 ||
-		    !has_part(t->name, n, "experts", &at))
-			continue;
-		if (s->dynamic && gq_dynamic_match(s->dynamic, t->name, n, NULL) == GQ_DYNAMIC_EXCLUDE)
-			continue;
-		if (n_plain++ == 0)
-			first = t;
-	}
-	if (n_plain) {
-		char name[256];
-
-		gq_mask(name, sizeof(name), first->name, first->name_len, false);
-		return gq_find(
-			in, GQ_CODE_EXPERTS_MIXED, name, err,
-			"of the experts' modules %llu are quantised and %llu are not, and no dynamic rule says so: "
-			"loaders that fuse experts will fail or read them wrong; add a rule, or quantise all",
-			(unsigned long long)n_quantised, (unsigned long long)n_plain);
-	}
-	if (several && !(s->main && (s->main->dynamic || s->main->extra_config)))
-		return gq_find(
-			in, GQ_CODE_EXPERTS_MIXED, "", err,
-			"experts are quantised at several widths, and no dynamic rule says so: loaders that fuse them "
-			"will fail; add a rule");
-	return GPTQ_OK;
-}
-
-static enum gptq_status router_findings(struct gq_inspection *in, struct gptq_error *err)
-{
-	struct tally routers = {0};
-	bool experts = false;
-	size_t at;
-
-	for (size_t i = 0; i < in->source.layers.n; i++) {
-		const struct gq_layer *l = &in->source.layers.items[i];
-
-		count_layer(&routers, l, is_router(l));
-		experts = experts || has_part(l->name, l->name_len, "experts", &at);
-	}
-	if (!routers.n)
-		return experts ? experts_findings(in, err) : GPTQ_OK;
-	if (gq_find_layer(in, GQ_CODE_ROUTER_QUANTISED, routers.first, err,
-			  "routers are quantised (%llu): loaders expect them plain and fail at the names, and quality "
-			  "suffers; quantise again without them",
-			  (unsigned long long)routers.n) != GPTQ_OK)
-		return GPTQ_E_NOMEM;
-	return experts ? experts_findings(in, err) : GPTQ_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------------- files */
@@ -503,7 +388,7 @@ enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gpt
 	if (status == GPTQ_OK)
 		status = group_findings(in, err);
 	if (status == GPTQ_OK)
-		status = router_findings(in, err);
+		status = gq_inspect_expert_findings(in, err);
 	if (status == GPTQ_OK)
 		status = header_findings(in, err);
 	if (status == GPTQ_OK)
