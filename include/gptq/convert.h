@@ -36,8 +36,11 @@ struct gptq_convert_options {
 	bool accept_damaged; /* convert smeared v1 all the same */
 	bool per_layer;      /* a mixed model: each layer by its own verdict */
 	bool relabel;        /* change no tensor, make the labels say what the tensors (or `from`) say */
-	bool force;          /* replace an existing output */
+	bool force;          /* replace an existing output; in place: change files that have other names too */
 	bool dry_run;        /* decide and report, write nothing */
+	bool verify_weights; /* before OUT appears, prove that all its weights are those of IN */
+	enum gptq_device device;       /* where that is done ... */
+	unsigned device_number;        /* ... and which GPU */
 	const char *config;  /* a lone file's config; NULL: those beside it */
 	unsigned bits;       /* a lone file's width where nothing else tells; 0: not given */
 	const struct gptq_hooks *hooks;
@@ -69,6 +72,13 @@ struct gptq_convert_warning {
 	char *text;
 };
 
+/* What became of an interrupted in-place conversion. */
+enum gptq_recovery {
+	GPTQ_RECOVERY_NONE = 0, /* there was none */
+	GPTQ_RECOVERY_FINISHED,
+	GPTQ_RECOVERY_UNDONE,
+};
+
 /* What gptq_convert did, or would do. Freed with gptq_convert_report_free(). */
 struct gptq_convert_report {
 	enum gptq_zeros_format from, to;   /* from NONE: mixed, by layer */
@@ -78,6 +88,9 @@ struct gptq_convert_report {
 	enum gptq_verdict verdict;
 	char *evidence;                    /* the figures behind the verdict, one line */
 	bool relabelled, unchanged, dry_run;
+	bool in_place;
+	enum gptq_recovery recovery;       /* not NONE: of the rest only from, to, relabelled, dry_run, n_files, n_shards,
+					      n_bytes and n_zeros_verified are set */
 	uint64_t n_layers, n_layers_read;  /* of these, layers whose codes were read for the verdict */
 	uint64_t n_layers_changed;         /* layers whose qzeros were rewritten */
 	struct gptq_convert_width widths[4];
@@ -95,9 +108,13 @@ struct gptq_convert_report {
 	size_t n_readers;
 	char **not_copied;                 /* relative paths */
 	size_t n_not_copied;
-	uint64_t n_files, n_shards, n_bytes; /* files written, safetensors files among them, bytes in all */
+	uint64_t n_files, n_shards, n_bytes; /* files written, safetensors files among them, bytes in all (in place: with
+						the journal) */
 	uint64_t n_bytes_rewritten, n_bytes_cloned;
 	uint64_t n_zeros_verified;         /* read back from what was written and compared with the source */
+	uint64_t n_weights_verified;       /* with verify_weights: compared with the source ... */
+	uint64_t n_layers_by_table, n_layers_by_every; /* ... by these proofs (verify.h) */
+	char *verify_device;               /* ... and where: "avx512", "NVIDIA H200"; NULL */
 };
 
 /*
@@ -111,6 +128,37 @@ struct gptq_convert_report {
  */
 GPTQ_API enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq_convert_options *options,
 				       struct gptq_convert_report **report, struct gptq_error *err);
+
+/*
+ * Converts the checkpoint where it lies: rewrites the bytes of qzeros, labels inside headers, and configs. A journal is
+ * written and synced first (".gptq-convert.journal" in the folder, ".NAME.gptq-convert.journal" beside a lone file NAME)
+ * and removed at the end. Where a journal is found, the conversion that it belongs to is finished: options must then be
+ * those that it was started with, or have neither `to` nor `relabel`. A crash at any moment leaves the old checkpoint, the
+ * new one, or a journal with which this call or gptq_convert_rollback() leads to one of the two.
+ *
+ * GPTQ_E_REFUSED also for links, for hard links without `force`, and for a header without room for its label. After
+ * an error before the first byte has changed, nothing is left behind; after a later one the journal is, and the message
+ * says so.
+ */
+GPTQ_API enum gptq_status gptq_convert_in_place(const char *path, const struct gptq_convert_options *options,
+						struct gptq_convert_report **report, struct gptq_error *err);
+
+/* Undoes an interrupted in-place conversion. GPTQ_E_NOTFOUND if there is none. hooks may be NULL. */
+GPTQ_API enum gptq_status gptq_convert_rollback(const char *path, const struct gptq_hooks *hooks,
+						struct gptq_convert_report **report, struct gptq_error *err);
+
+/*
+ * Converts one safetensors file in one pass. in: a file's path, or NULL to read from the descriptor in_fd; out: likewise,
+ * out_fd. Memory: the header and a few MiB.
+ *
+ * A file that is read by path is judged as by gptq_convert(). What comes from a descriptor is not: its bytes are gone
+ * before a verdict could be reached. So its format must be given (options->from) or be labelled (in its header, or in
+ * options->config), and where the data contradict that, or depend on a style that nobody tells, GPTQ_E_REFUSED comes in
+ * the middle: the output then is a file that is cut off. options->per_layer is wrong use then.
+ */
+GPTQ_API enum gptq_status gptq_convert_stream(const char *in, int in_fd, const char *out, int out_fd,
+					      const struct gptq_convert_options *options,
+					      struct gptq_convert_report **report, struct gptq_error *err);
 
 /* NULL is allowed. */
 GPTQ_API void gptq_convert_report_free(struct gptq_convert_report *report);

@@ -122,6 +122,13 @@ struct gptq_hooks {
 	void (*progress)(void *ctx, const char *file, uint64_t done, uint64_t total);
 };
 
+/* Where weights are compared. */
+enum gptq_device {
+	GPTQ_DEVICE_AUTO = 0, /* a GPU that is there, else this processor */
+	GPTQ_DEVICE_CPU,
+	GPTQ_DEVICE_CUDA,
+};
+
 /* Library version as "MAJOR.MINOR.PATCH". */
 GPTQ_API const char *gptq_version(void);
 
@@ -205,5 +212,6 @@ struct gptq_reader {
 
 #include <gptq/convert.h>
 #include <gptq/inspect.h>
+#include <gptq/verify.h>
 
 #endif

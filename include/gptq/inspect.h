@@ -25,6 +25,7 @@ struct gptq_finding {
 	const char *code; /* stable: "label-contradicts-tensors" */
 	char *where;      /* a file, tensor, layer or key; "" for the whole checkpoint */
 	char *text;       /* what it is and what to do, in plain words */
+	bool unreadable;  /* because of it a file could not be opened as what it should be */
 };
 
 /* true, false or not known. */
@@ -76,6 +77,20 @@ struct gptq_bits_count {
 	uint64_t zero_histogram[256];         /* how often each zero point occurs */
 };
 
+/* A format that is not GPTQ v1 or v2, by label or tensors. */
+struct gptq_other_format {
+	char *name; /* "AWQ"; NULL: there is none */
+	char *text; /* what it is */
+	bool by_tensors;           /* the tensors show it; what follows is known then */
+	const char *layout;        /* "gemm"; NULL */
+	uint64_t n_modules;
+	uint64_t n_weights;        /* sum of K * N over modules whose shapes tell it */
+	uint64_t n_bits;           /* that these modules take */
+	double bits_min, bits_max; /* bits of a code, averaged over each module; 0: not known */
+	int64_t group_size;        /* of all; -1: one group; 0: differs or not known */
+	unsigned widths;           /* EXL2: bit b is set if codes of b bits occur; 0: not read */
+};
+
 enum gptq_source_kind { GPTQ_KIND_FOLDER = 0, GPTQ_KIND_FILE, GPTQ_KIND_STREAM };
 
 struct gptq_inspect_report {
@@ -100,8 +115,7 @@ struct gptq_inspect_report {
 	uint64_t lanes_at_max;
 
 	char *producer;  /* "gptqmodel 5.8.0"; NULL if not named */
-	char *other_format; /* name of a format that is not GPTQ v1 or v2, by label or tensors; NULL */
-	char *other_format_text;
+	struct gptq_other_format other;
 
 	struct gptq_bits_count bits[4];
 	unsigned n_bits;
@@ -116,7 +130,9 @@ struct gptq_inspect_report {
 	uint64_t n_tensors_in_all, n_files, n_plain_modules; /* plain: 2-D float .weight tensors of no layer */
 
 	uint64_t quantised_parameters, parameters, tensor_bytes, quantised_bits;
-	char *weights_digest; /* hex; NULL */
+	bool digest_asked;
+	char *weights_digest; /* hex; NULL if not asked for, or if some layer has none */
+	uint64_t n_without_digest; /* layers whose groups are broken, or whose v1 style is open and matters */
 
 	struct gptq_finding *findings; /* errors first, then by code and place */
 	size_t n_findings;

@@ -24,8 +24,8 @@ enum gptq_status gq_check_cancel(const struct gptq_hooks *hooks, struct gptq_err
 	return GPTQ_OK;
 }
 
-enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t offset, const char *file,
-				struct gptq_error *err)
+enum gptq_status gq_pwrite_all(int fd, const void *data, size_t n, uint64_t offset, const char *file, const char *what,
+			       struct gptq_error *err)
 {
 	const char *p = data;
 
@@ -35,11 +35,30 @@ enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t off
 		if (w < 0 && errno == EINTR)
 			continue;
 		if (w <= 0)
-			return gq_fail_errno(err, w < 0 ? errno : EIO, file, "cannot write its copy");
+			return gq_fail_errno(err, w < 0 ? errno : EIO, file, "%s", what);
 		p += w;
 		n -= (size_t)w;
 		offset += (uint64_t)w;
 	}
+	return GPTQ_OK;
+}
+
+enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t offset, const char *file,
+				struct gptq_error *err)
+{
+	return gq_pwrite_all(fd, data, n, offset, file, "cannot write its copy", err);
+}
+
+enum gptq_status gq_fsync(int fd, const char *file, struct gptq_error *err)
+{
+	int rc;
+
+	do {
+		rc = fsync(fd);
+	} while (rc != 0 && errno == EINTR);
+	/* Some file systems cannot sync a folder; what they can do, they have done. */
+	if (rc != 0 && errno != EINVAL && errno != EROFS)
+		return gq_fail_errno(err, errno, file, "cannot write it to disk");
 	return GPTQ_OK;
 }
 

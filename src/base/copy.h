@@ -26,6 +26,13 @@ enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t d
 enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t offset, const char *file,
 				struct gptq_error *err);
 
+/* The same with what to say if it fails. */
+enum gptq_status gq_pwrite_all(int fd, const void *data, size_t n, uint64_t offset, const char *file, const char *what,
+			       struct gptq_error *err);
+
+/* fsync, gone on with after EINTR; a folder that cannot be synced is no error. */
+enum gptq_status gq_fsync(int fd, const char *file, struct gptq_error *err);
+
 /* GPTQ_E_CANCELLED if the hooks ask for it; hooks may be NULL. */
 enum gptq_status gq_check_cancel(const struct gptq_hooks *hooks, struct gptq_error *err);
 

@@ -45,7 +45,9 @@ bool gq_has_suffix(const char *s, const char *suffix)
 static bool is_left_out(const char *name)
 {
 	return strcmp(name, ".git") == 0 || strcmp(name, ".cache") == 0 || gq_has_suffix(name, ".lock") ||
-	       gq_has_suffix(name, ".incomplete") || gq_has_suffix(name, ".part");
+	       gq_has_suffix(name, ".incomplete") || gq_has_suffix(name, ".part") ||
+	       gq_has_suffix(name, ".gptq-convert.journal") || gq_has_suffix(name, ".gptq-convert.journal.new") ||
+	       strcmp(name, ".gptq-convert.config.new") == 0; /* ops/journal.h */
 }
 
 /* One open folder of the walk. */

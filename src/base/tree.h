@@ -18,7 +18,7 @@ struct gq_tree_entry {
 struct gq_tree {
 	struct gq_tree_entry *entries; /* sorted by path in byte order, so a folder stands before its contents */
 	size_t n_entries;
-	char **skipped; /* relative paths left out on purpose: .git, .cache, *.lock, *.incomplete, *.part */
+	char **skipped; /* relative paths left out on purpose: .git, .cache, *.lock, *.incomplete, *.part, our journals */
 	size_t n_skipped;
 };
 

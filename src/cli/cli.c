@@ -118,6 +118,15 @@ int cli_next(struct cli_parser *p, const char **arg)
 	return CLI_BAD;
 }
 
+size_t cli_columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
 void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width)
 {
 	while (*text) {
@@ -241,8 +250,9 @@ int cli_fail(const struct cli_command *command, const struct gptq_error *err)
 	char text[4096];
 
 	if (err->status == GPTQ_E_CANCELLED && cli_signal()) {
-		cli_error(command, "stopped by signal %d (%s); nothing was left behind", cli_signal(),
-			  strsignal(cli_signal()));
+		/* what stands behind "stopped on request" says what was left behind */
+		cli_error(command, "stopped by signal %d (%s)%s", cli_signal(), strsignal(cli_signal()),
+			  err->message + strcspn(err->message, ";\n"));
 		return 128 + cli_signal();
 	}
 	gptq_error_format(err, text, sizeof(text));
@@ -291,4 +301,33 @@ const char *cli_count(char dst[32], uint64_t n)
 	}
 	dst[k] = '\0';
 	return dst;
+}
+
+bool cli_parse_number(const char *arg, unsigned *n)
+{
+	size_t digits = strspn(arg, "0123456789");
+
+	if (digits == 0 || digits > 4 || arg[digits])
+		return false;
+	*n = (unsigned)strtoul(arg, NULL, 10);
+	return true;
+}
+
+bool cli_parse_device(const struct cli_command *command, const char *arg, enum gptq_device *device, unsigned *number)
+{
+	char shown[256];
+
+	*number = 0;
+	if (strcmp(arg, "auto") == 0)
+		*device = GPTQ_DEVICE_AUTO;
+	else if (strcmp(arg, "cpu") == 0)
+		*device = GPTQ_DEVICE_CPU;
+	else if (strcmp(arg, "cuda") == 0 || (strncmp(arg, "cuda:", 5) == 0 && cli_parse_number(arg + 5, number)))
+		*device = GPTQ_DEVICE_CUDA;
+	else {
+		cli_mask(shown, sizeof(shown), arg);
+		cli_error(command, "--device takes auto, cpu, cuda or cuda:N, not '%s'", shown);
+		return false;
+	}
+	return true;
 }

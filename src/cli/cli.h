@@ -74,12 +74,19 @@ bool cli_cancelled(void *unused);
 /* Flushes stdout and turns a failure into an exit code: a closed pipe gives 128 + SIGPIPE without a message. */
 int cli_finish(const struct cli_command *command, int code);
 
+/* A number of one to four digits and nothing else. */
+bool cli_parse_number(const char *arg, unsigned *n);
+/* The value of --device: auto, cpu, cuda or cuda:N; false after a message. */
+bool cli_parse_device(const struct cli_command *command, const char *arg, enum gptq_device *device, unsigned *number);
+
 /* gptq_mask() of a NUL-terminated text. */
 void cli_mask(char *dst, size_t size, const char *text);
 
 /* Text helpers for reports. "3.9 GiB"; "1,234,567". dst has room for 32 bytes. */
 const char *cli_size(char dst[32], uint64_t nbytes);
 const char *cli_count(char dst[32], uint64_t n);
+/* How many columns UTF-8 text takes, as far as each character takes one. */
+size_t cli_columns(const char *text);
 /* Prints text to `out`, wrapped at `width`, continuation lines indented by `indent` (the first starts at `column`).
  * Line feeds inside the text are kept. */
 void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width);

@@ -123,6 +123,38 @@ static void print_tail(FILE *out, const struct gptq_convert_report *r)
 		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
 	head(out, "verified");
 	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
+	if (r->verify_device) {
+		head(out, "");
+		fprintf(out, "%s weights compared, all equal; by table %llu layers, by every %llu\n",
+			cli_count(n, r->n_weights_verified), (unsigned long long)r->n_layers_by_table,
+			(unsigned long long)r->n_layers_by_every);
+	}
+}
+
+/* A conversion that was interrupted: what was done about it. */
+static void print_recovery(FILE *out, const char *path, const struct gptq_convert_report *r)
+{
+	bool undone = r->recovery == GPTQ_RECOVERY_UNDONE;
+	char size[32], n[32];
+
+	fprintf(out, "%s\n", path);
+	head(out, undone ? "undone" : "finished");
+	fprintf(out, "an interrupted conversion in place, ");
+	if (r->relabelled)
+		fprintf(out, "labels only, to %s\n", format_word(r->to));
+	else
+		fprintf(out, "%s -> %s\n", format_word(r->from), format_word(r->to));
+	head(out, r->dry_run ? "dry run" : "written");
+	if (r->dry_run) {
+		fprintf(out, "nothing was written; journal and files fit each other\n");
+		return;
+	}
+	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
+		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
+	if (undone)
+		return;
+	head(out, "verified");
+	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
 }
 
 void convert_print_text(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r,
@@ -132,7 +164,14 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 
 	cli_mask(a, sizeof(a), in_path);
 	cli_mask(b, sizeof(b), out_path);
-	fprintf(out, "%s -> %s\n", a, b);
+	if (r->recovery) {
+		print_recovery(out, a, r);
+		return;
+	}
+	if (r->in_place)
+		fprintf(out, "%s, in place\n", a);
+	else
+		fprintf(out, "%s -> %s\n", a, b);
 	head(out, "format");
 	if (r->relabelled)
 		fprintf(out, "%s, labels rewritten (%s)\n", format_word(r->to), r->from_reason);
@@ -153,8 +192,8 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 	}
 	print_tail(out, r);
 	if (r->readers_in) {
-		print_readers(out, "IN read by", r->readers_in, r->n_readers);
-		print_readers(out, "OUT read by", r->readers_out, r->n_readers);
+		print_readers(out, r->in_place ? "was read by" : "IN read by", r->readers_in, r->n_readers);
+		print_readers(out, r->in_place ? "now read by" : "OUT read by", r->readers_out, r->n_readers);
 	}
 }
 
@@ -231,10 +270,32 @@ static cJSON *begin(const char *in_path, const char *out_path, const char *statu
 	return root;
 }
 
+static void print_recovery_json(FILE *out, const char *in_path, const char *out_path,
+				const struct gptq_convert_report *r)
+{
+	cJSON *root = begin(in_path, out_path, r->recovery == GPTQ_RECOVERY_UNDONE ? "undone" : "finished", 0);
+
+	json_add_string(root, "from", format_word(r->from));
+	json_add_string(root, "to", format_word(r->to));
+	json_add_bool(root, "relabelled", r->relabelled);
+	json_add_bool(root, "dry_run", r->dry_run);
+	json_add_number(root, "files", r->n_files);
+	json_add_number(root, "safetensors_files", r->n_shards);
+	json_add_number(root, "bytes", r->n_bytes);
+	json_add_number(root, "zeros_verified", r->n_zeros_verified);
+	json_print(out, root);
+}
+
 void convert_print_json(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r)
 {
-	cJSON *root = begin(in_path, out_path, r->dry_run ? "dry-run" : "done", 0);
+	cJSON *root;
 
+	if (r->recovery) {
+		print_recovery_json(out, in_path, out_path, r);
+		return;
+	}
+	root = begin(in_path, out_path, r->dry_run ? "dry-run" : "done", 0);
+	json_add_bool(root, "in_place", r->in_place);
 	json_add_string(root, "from", format_word(r->from));
 	json_add_string(root, "to", format_word(r->to));
 	json_add_string(root, "from_reason", r->from_reason);
@@ -255,6 +316,7 @@ void convert_print_json(FILE *out, const char *in_path, const char *out_path, co
 	json_add_number(root, "bytes", r->n_bytes);
 	json_add_number(root, "bytes_rewritten", r->n_bytes_rewritten);
 	json_add_number(root, "zeros_verified", r->n_zeros_verified);
+	json_add_number(root, "weights_verified", r->n_weights_verified);
 	add_readers(root, "loaders_in", r->readers_in, r->n_readers);
 	add_readers(root, "loaders_out", r->readers_out, r->n_readers);
 	json_print(out, root);

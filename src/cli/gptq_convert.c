@@ -4,6 +4,7 @@
 #include "convert_report.h"
 #include "progress.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,11 @@ enum {
 	OPT_ACCEPT_DAMAGED,
 	OPT_PER_LAYER,
 	OPT_RELABEL,
+	OPT_IN_PLACE,
+	OPT_ROLLBACK,
 	OPT_STRAYS,
 	OPT_VERIFY,
+	OPT_DEVICE,
 	OPT_CONFIG,
 	OPT_BITS,
 	OPT_DRY_RUN,
@@ -47,16 +51,24 @@ static const struct cli_option options_table[] = {
 			   "target format."},
 	[OPT_RELABEL] = {"relabel", 0, CLI_ARG_NONE, NULL,
 			 "Instead of --to: change no tensor, make every label say what the tensors (or --from) say."},
+	[OPT_IN_PLACE] = {"in-place", 'i', CLI_ARG_NONE, NULL,
+			  "Convert IN where it lies; there is no OUT. An interrupted run is finished by the same command, or "
+			  "by --in-place alone."},
+	[OPT_ROLLBACK] = {"rollback", 0, CLI_ARG_NONE, NULL, "Undo an interrupted run of --in-place."},
 	[OPT_STRAYS] = {"strays", 0, CLI_ARG_REQUIRED, "copy|convert",
 			"What to do with safetensors files outside the model that hold zero points; by default they are "
 			"named and refused."},
-	[OPT_VERIFY] = {"verify", 0, CLI_ARG_OPTIONAL, "zeros",
-			"Read the written zero points back and compare them with IN. Always done."},
+	[OPT_VERIFY] = {"verify", 0, CLI_ARG_OPTIONAL, "zeros|weights",
+			"zeros: read the written zero points back and compare them with IN, which is always done. weights: "
+			"also prove that every weight of OUT is that of IN."},
+	[OPT_DEVICE] = {"device", 0, CLI_ARG_REQUIRED, "auto|cpu|cuda[:N]",
+			"Where --verify=weights compares; auto (the default) takes a GPU that is there."},
 	[OPT_CONFIG] = {"config", 0, CLI_ARG_REQUIRED, "FILE",
-			"For a lone file: its config, read instead of the configs beside it, never written."},
-	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N", "For a lone file: the width of a code, 2, 3, 4 or 8."},
+			"For a lone file or a stream: its config, read instead of the configs beside it, never written."},
+	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N", "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
 	[OPT_DRY_RUN] = {"dry-run", 'n', CLI_ARG_NONE, NULL, "Decide and report, write nothing."},
-	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL, "Replace an existing OUT, in one step at the end."},
+	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL, "Replace an existing OUT, in one step at the end. With --in-place: change files "
+					      "that have other names (hard links) too."},
 	[OPT_JSON] = {"json", 0, CLI_ARG_NONE, NULL, "Print the report, or the refusal, as one JSON object."},
 	[OPT_QUIET] = {"quiet", 'q', CLI_ARG_NONE, NULL, "Print no report and no warnings."},
 	[OPT_VERBOSE] = {"verbose", 'v', CLI_ARG_NONE, NULL, "Print every label and every file that was left out."},
@@ -69,10 +81,12 @@ static const struct cli_option options_table[] = {
 
 static const struct cli_command command = {
 	.name = "gptq-convert",
-	.usage = "--to v1|v2 [options] IN OUT",
+	.usage = "--to v1|v2 [options] IN OUT\n"
+		 "       gptq-convert --to v1|v2 --in-place [options] IN",
 	.description = "Converts a GPTQ checkpoint between the formats gptq (v1) and gptq_v2 (v2), exactly, or refuses "
 		       "with the reason. IN is a model folder, a hub cache's models--org--name folder, or one "
-		       "safetensors file; OUT is made anew and appears only when it is whole. IN is never changed.",
+		       "safetensors file, or -; OUT is made anew and appears only when it is whole. IN is never changed, "
+		       "but with --in-place, which survives being stopped at any moment.",
 	.options = options_table,
 	.epilogue = "exit codes:\n"
 		    "  0      done\n"
@@ -83,12 +97,13 @@ static const struct cli_command command = {
 		    "examples:\n"
 		    "  gptq-convert --to v2 MODEL MODEL-v2\n"
 		    "  gptq-convert --to v2 --dry-run MODEL MODEL-v2\n"
-		    "  gptq-convert --relabel MODEL MODEL-fixed\n",
+		    "  gptq-convert --relabel MODEL MODEL-fixed\n"
+		    "  gptq-convert --to v2 --in-place MODEL\n",
 };
 
 struct settings {
 	struct gptq_convert_options o;
-	bool json, quiet, verbose, done;
+	bool json, quiet, verbose, in_place, rollback;
 	enum cli_when progress;
 };
 
@@ -150,11 +165,12 @@ static bool parse_bits(const char *value, unsigned *bits)
 	return wrong_value("bits", "2, 3, 4 or 8", value);
 }
 
-static bool parse_verify(const char *value)
+static bool parse_verify(struct settings *s, const char *value)
 {
-	if (!value || strcmp(value, "zeros") == 0)
+	s->o.verify_weights = value && strcmp(value, "weights") == 0;
+	if (!value || s->o.verify_weights || strcmp(value, "zeros") == 0)
 		return true;
-	return wrong_value("verify", "zeros", value);
+	return wrong_value("verify", "zeros or weights", value);
 }
 
 static bool apply_option(struct settings *s, int option, const char *arg)
@@ -179,7 +195,9 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 		s->progress = i < 0 ? CLI_AUTO : (enum cli_when)i;
 		return i >= 0;
 	case OPT_VERIFY:
-		return parse_verify(arg);
+		return parse_verify(s, arg);
+	case OPT_DEVICE:
+		return cli_parse_device(&command, arg, &s->o.device, &s->o.device_number);
 	case OPT_BITS:
 		return parse_bits(arg, &s->o.bits);
 	case OPT_CONFIG:
@@ -191,6 +209,10 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 		return s->o.per_layer = true;
 	case OPT_RELABEL:
 		return s->o.relabel = true;
+	case OPT_IN_PLACE:
+		return s->in_place = true;
+	case OPT_ROLLBACK:
+		return s->rollback = true;
 	case OPT_DRY_RUN:
 		return s->o.dry_run = true;
 	case OPT_FORCE:
@@ -204,6 +226,40 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 	default:
 		return false;
 	}
+}
+
+/* Standard input or output. A file of that name is "./-". */
+static bool is_stream(const char *operand)
+{
+	return strcmp(operand, "-") == 0;
+}
+
+/* Do options and operands fit together? */
+static bool check_usage(const struct settings *s, int n, char **operands)
+{
+	int want = s->in_place || s->rollback ? 1 : 2;
+
+	if (s->rollback && (s->o.to || s->o.relabel || s->o.dry_run))
+		cli_error(&command, "--rollback takes back what was begun, and goes with no --to, --relabel or --dry-run");
+	else if (!s->o.to && !s->o.relabel && !s->in_place && !s->rollback)
+		cli_error(&command, "--to v1 or --to v2 is missing (see --help)");
+	else if (s->o.to && s->o.relabel)
+		cli_error(&command, "--relabel changes no tensor, so it cannot be given with --to");
+	else if (s->o.relabel && s->o.per_layer)
+		cli_error(&command, "--relabel and --per-layer exclude each other: no one label is true of a mixed model");
+	else if (n != want && want == 2)
+		cli_error(&command, "two operands are needed, IN and OUT, not %d (see --help)", n);
+	else if (n != want)
+		cli_error(&command, "one operand is needed, IN, not %d: with --in-place there is no OUT", n);
+	else if (!operands[0][0] || !operands[want - 1][0])
+		cli_error(&command, "IN and OUT cannot be empty");
+	else if (want == 1 && is_stream(operands[0]))
+		cli_error(&command, "a stream has no place in which it could be converted");
+	else if (want == 2 && is_stream(operands[1]) && !s->o.dry_run && isatty(STDOUT_FILENO))
+		cli_error(&command, "OUT is -, but standard output is a terminal");
+	else
+		return true;
+	return false;
 }
 
 /* Options into settings. false: stop with *code. */
@@ -230,19 +286,21 @@ static bool parse(int argc, char **argv, struct settings *s, int *code)
 	cli_parser_free(&parser);
 	if (option != CLI_END)
 		return false;
-	if (!s->o.to && !s->o.relabel)
-		cli_error(&command, "--to v1 or --to v2 is missing (see --help)");
-	else if (s->o.to && s->o.relabel)
-		cli_error(&command, "--relabel changes no tensor, so it cannot be given with --to");
-	else if (s->o.relabel && s->o.per_layer)
-		cli_error(&command, "--relabel and --per-layer exclude each other: no one label is true of a mixed model");
-	else if (argc - optind != 2)
-		cli_error(&command, "two operands are needed, IN and OUT, not %d (see --help)", argc - optind);
-	else if (!argv[optind][0] || !argv[optind + 1][0])
-		cli_error(&command, "IN and OUT cannot be empty");
-	else
-		return true;
-	return false;
+	return check_usage(s, argc - optind, argv + optind);
+}
+
+/* The call that the options and operands ask for. */
+static enum gptq_status run(struct settings *s, char **operands, struct gptq_convert_report **report,
+			    struct gptq_error *err)
+{
+	if (s->rollback)
+		return gptq_convert_rollback(operands[0], s->o.hooks, report, err);
+	if (s->in_place)
+		return gptq_convert_in_place(operands[0], &s->o, report, err);
+	if (is_stream(operands[0]) || is_stream(operands[1]))
+		return gptq_convert_stream(is_stream(operands[0]) ? NULL : operands[0], STDIN_FILENO,
+					   is_stream(operands[1]) ? NULL : operands[1], STDOUT_FILENO, &s->o, report, err);
+	return gptq_convert(operands[0], operands[1], &s->o, report, err);
 }
 
 int main(int argc, char **argv)
@@ -253,6 +311,8 @@ int main(int argc, char **argv)
 	struct gptq_hooks hooks;
 	struct gptq_error err;
 	enum gptq_status status;
+	const char *in, *out;
+	FILE *to;
 	int code;
 
 	cli_catch_signals();
@@ -260,20 +320,26 @@ int main(int argc, char **argv)
 		return code;
 	cli_progress_init(&progress, s.quiet ? CLI_NEVER : s.progress, &hooks);
 	s.o.hooks = &hooks;
-	status = gptq_convert(argv[optind], argv[optind + 1], &s.o, &report, &err);
+	in = argv[optind];
+	out = s.in_place || s.rollback ? in : argv[optind + 1];
+	status = run(&s, argv + optind, &report, &err);
 	cli_progress_end(&progress);
+	/* where OUT is a stream, it has standard output to itself */
+	to = s.in_place || s.rollback || !is_stream(out) ? stdout : stderr;
+	if (status != GPTQ_OK && to == stderr && err.sys_errno == EPIPE)
+		return 128 + SIGPIPE;
 	if (status != GPTQ_OK) {
 		code = cli_fail(&command, &err);
 		if (s.json)
-			convert_print_failure_json(stdout, argv[optind], argv[optind + 1], &err, code);
+			convert_print_failure_json(to, in, out, &err, code);
 		return cli_finish(&command, code);
 	}
 	for (size_t i = 0; i < report->n_warnings && !s.quiet; i++)
 		cli_warning(&command, "%s", report->warnings[i].text);
 	if (s.json)
-		convert_print_json(stdout, argv[optind], argv[optind + 1], report);
+		convert_print_json(to, in, out, report);
 	else if (!s.quiet)
-		convert_print_text(stdout, argv[optind], argv[optind + 1], report, s.verbose);
+		convert_print_text(to, in, out, report, s.verbose);
 	gptq_convert_report_free(report);
 	return cli_finish(&command, CLI_OK);
 }

@@ -37,11 +37,13 @@ static const struct cli_option options_table[] = {
 	[OPT_STATS] = {"stats", 's', CLI_ARG_NONE, NULL, "Add a histogram of the zero points and the range of scales."},
 	[OPT_LOADERS] = {"loaders", 0, CLI_ARG_NONE, NULL,
 			 "Add what each known loader makes of the checkpoint, with the reason."},
-	[OPT_CHECKSUM] = {"checksum", 0, CLI_ARG_REQUIRED, "crc32|sha256",
-			  "Add a digest for each tensor; sha256 also checks the blobs of a hub cache against their names."},
-	[OPT_WEIGHTS_DIGEST] = {"weights-digest", 0, CLI_ARG_NONE, NULL,
-				"Add a SHA-256 of each layer's weights and of the model's: the same for v1 and v2 and for any "
-				"sharding."},
+	[OPT_CHECKSUM] =
+		{"checksum", 0, CLI_ARG_REQUIRED, "crc32|sha256",
+		 "Add a digest for each tensor; sha256 also checks the blobs of a hub cache against their names."},
+	[OPT_WEIGHTS_DIGEST] =
+		{"weights-digest", 0, CLI_ARG_NONE, NULL,
+		 "Add a SHA-256 of each layer's weights and of the model's: the same for v1 and v2 and for any "
+		 "sharding."},
 	[OPT_CHECK] = {"check", 0, CLI_ARG_OPTIONAL, "error|warning",
 		       "Exit 1 at a finding of that severity or worse (error if not given)."},
 	[OPT_JSON] = {"json", 0, CLI_ARG_NONE, NULL, "Print one JSON object for each PATH, a line each."},
@@ -56,9 +58,10 @@ static const struct cli_option options_table[] = {
 static const struct cli_command command = {
 	.name = "gptq-inspect",
 	.usage = "[options] PATH...|-",
-	.description = "Says what a GPTQ checkpoint really is, from its tensors: label and truth, format, style, widths, "
-		       "sizes, what is wrong with it, and which loaders read it right. PATH is a model folder, a hub cache's "
-		       "models--org--name folder, or a safetensors file; - reads the header of one from standard input.",
+	.description =
+		"Says what a GPTQ checkpoint really is, from its tensors: label and truth, format, style, widths, "
+		"sizes, what is wrong with it, and which loaders read it right. PATH is a model folder, a hub cache's "
+		"models--org--name folder, or a safetensors file; - reads the header of one from standard input.",
 	.options = options_table,
 	.epilogue = "exit codes:\n"
 		    "  0      done; with --check: no finding of that severity\n"
@@ -136,6 +139,31 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 	}
 }
 
+/* A check that looked at headers alone would call unchecked what it did not read. */
+static bool can_be_done(int argc, char **argv, const struct settings *s)
+{
+	bool needs_data = s->view.stats || s->o.weights_digest || s->o.checksum || s->check;
+	unsigned n_streams = 0;
+
+	for (int i = optind; i < argc; i++)
+		n_streams += strcmp(argv[i], "-") == 0;
+	if (argc == optind)
+		cli_error(&command, "no PATH is given (see --help)");
+	else if (s->o.headers && needs_data)
+		cli_error(&command,
+			  "--headers reads no data, so it cannot be given with --stats, --check, --checksum or "
+			  "--weights-digest");
+	else if (n_streams && needs_data)
+		cli_error(&command,
+			  "of a stream (-) only the header is read, so it cannot be given with --stats, --check, "
+			  "--checksum or --weights-digest");
+	else if (n_streams > 1)
+		cli_error(&command, "standard input (-) can be read once");
+	else
+		return true;
+	return false;
+}
+
 /* Options into settings. false: stop with *code. */
 static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
@@ -160,14 +188,7 @@ static bool parse(int argc, char **argv, struct settings *s, int *code)
 	cli_parser_free(&parser);
 	if (option != CLI_END)
 		return false;
-	if (argc == optind)
-		cli_error(&command, "no PATH is given (see --help)");
-	else if (s->o.headers && (s->view.stats || s->o.weights_digest || s->o.checksum || s->check))
-		cli_error(&command, "--headers reads no data, so it cannot be given with --stats, --check, --checksum or "
-				    "--weights-digest");
-	else
-		return true;
-	return false;
+	return can_be_done(argc, argv, s);
 }
 
 /* Is there a finding of the severity that --check asks for, or worse? */
@@ -179,6 +200,14 @@ static bool fails_check(const struct gptq_inspect_report *r, enum check check)
 		if (r->findings[i].severity >= least)
 			return true;
 	return false;
+}
+
+/* Under --quiet: why the exit code will be 2. */
+static void say_what_failed(const struct gptq_inspect_report *r)
+{
+	for (size_t i = 0; i < r->n_findings && r->unreadable; i++)
+		if (r->findings[i].unreadable)
+			cli_error(&command, "%s: %s: %s", r->path, r->findings[i].where, r->findings[i].text);
 }
 
 static int inspect_one(const char *path, struct settings *s, bool first)
@@ -205,7 +234,9 @@ static int inspect_one(const char *path, struct settings *s, bool first)
 	}
 	if (s->json)
 		inspect_print_json(stdout, r, &s->view);
-	else if (!s->quiet) {
+	else if (s->quiet)
+		say_what_failed(r);
+	else {
 		if (!first)
 			fputc('\n', stdout);
 		inspect_print_text(stdout, r, &s->view);

@@ -3,6 +3,8 @@
 #include "inspect_report.h"
 #include "json_out.h"
 
+#include <math.h>
+
 static const char *const kinds[] = {"folder", "file", "stream"};
 
 static void add_tristate(cJSON *to, const char *key, enum gptq_tristate v)
@@ -77,6 +79,38 @@ static void add_style(cJSON *root, const struct gptq_inspect_report *r)
 	json_add_number(o, "lanes_at_max", r->lanes_at_max);
 }
 
+static void add_other(cJSON *root, const struct gptq_inspect_report *r)
+{
+	const struct gptq_other_format *f = &r->other;
+	cJSON *o, *list;
+
+	if (!f->name) {
+		json_add_null(root, "other_format");
+		return;
+	}
+	o = json_add_object(root, "other_format");
+	json_add_string(o, "name", f->name);
+	json_add_string(o, "text", f->text);
+	json_add_string(o, "layout", f->layout);
+	if (f->by_tensors)
+		json_add_number(o, "modules", f->n_modules);
+	else
+		json_add_null(o, "modules");
+	add_group_size(o, f->group_size);
+	json_add_double(o, "bits_min", f->bits_max > 0 ? f->bits_min : (double)NAN);
+	json_add_double(o, "bits_max", f->bits_max > 0 ? f->bits_max : (double)NAN);
+	list = json_add_array(o, "widths");
+	for (unsigned b = 1; b <= 8; b++)
+		if (f->widths >> b & 1)
+			json_add_item_number(list, b);
+	if (f->n_weights)
+		json_add_number(o, "quantised_parameters", f->n_weights);
+	else
+		json_add_null(o, "quantised_parameters");
+	json_add_double(o, "effective_bits_per_weight",
+			f->n_weights ? (double)f->n_bits / (double)f->n_weights : (double)NAN);
+}
+
 static void add_pair(cJSON *root, const char *key, enum gptq_tristate label, enum gptq_tristate data)
 {
 	cJSON *o = json_add_object(root, key);
@@ -115,7 +149,7 @@ static void add_layers(cJSON *root, const struct gptq_inspect_report *r)
 		shards = json_add_array(o, "shards");
 		for (size_t k = 0; k < l->n_shards; k++)
 			json_add_item_string(shards, l->shards[k]);
-		if (l->weights_sha256)
+		if (r->digest_asked)
 			json_add_string(o, "weights_sha256", l->weights_sha256);
 	}
 }
@@ -216,7 +250,7 @@ void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const st
 	add_verdict(root, r);
 	add_style(root, r);
 	json_add_string(root, "producer", r->producer);
-	json_add_string(root, "other_format", r->other_format);
+	add_other(root, r);
 	bits = json_add_object(root, "bits");
 	for (unsigned i = 0; i < r->n_bits; i++) {
 		snprintf(key, sizeof(key), "%u", r->bits[i].bits);
@@ -234,7 +268,7 @@ void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const st
 	add_findings(root, r);
 	if (view->loaders)
 		add_readers(root, r);
-	if (r->weights_digest)
+	if (r->digest_asked)
 		json_add_string(root, "weights_digest", r->weights_digest);
 	json_print(out, root);
 }

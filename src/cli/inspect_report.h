@@ -14,6 +14,10 @@ struct inspect_view {
 };
 
 void inspect_print_text(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view);
+void inspect_print_layers(FILE *out, const struct gptq_inspect_report *r);
+void inspect_print_tensors(FILE *out, const struct gptq_inspect_report *r);
+void inspect_print_stats(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view);
+void inspect_print_loaders(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view);
 /* One object and a line feed. */
 void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view);
 void inspect_print_failure_json(FILE *out, const char *path, const struct gptq_error *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one screen of gptq-inspect, and the tables behind --layers, --tensors, --stats and --loaders. */
+/* The one screen of gptq-inspect. */
 #include "inspect_report.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { LABEL = 14 }; /* columns of the left-hand words */
@@ -38,18 +37,44 @@ static const char *parameters(char dst[32], uint64_t n)
 	return dst;
 }
 
+/* "GPTQ v1, 4 bits, group size 128, symmetric, act-order": what people ask first. */
+static void print_summary(FILE *out, const struct gptq_inspect_report *r, unsigned width)
+{
+	char text[512], kind[64] = "GPTQ";
+	size_t used;
+
+	if (r->verdict == GPTQ_VERDICT_V1 || r->verdict == GPTQ_VERDICT_V2)
+		snprintf(kind, sizeof(kind), "GPTQ %s", gptq_verdict_name(r->verdict));
+	else if (r->verdict == GPTQ_VERDICT_MIXED)
+		snprintf(kind, sizeof(kind), "GPTQ, v1 and v2 mixed");
+	else if (!r->headers_only)
+		snprintf(kind, sizeof(kind), "GPTQ, v1 or v2 by label alone");
+	used = (size_t)snprintf(text, sizeof(text), "%s, ", kind);
+	for (unsigned i = 0; i < r->n_bits; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? "/" : "", r->bits[i].bits);
+	used += (size_t)snprintf(text + used, sizeof(text) - used, " bits");
+	if (r->group_size > 0)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, ", group size %lld",
+					 (long long)r->group_size);
+	else if (r->group_size < 0)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, ", one group a column");
+	snprintf(text + used, sizeof(text) - used, "%s%s", yes_no(r->sym_data, ", symmetric", ", asymmetric", ""),
+		 yes_no(r->act_order_data, ", act-order", "", ""));
+	line(out, "this is", text, width);
+}
+
 static void print_label(FILE *out, const struct gptq_inspect_report *r, unsigned width)
 {
 	char text[1024];
 
 	if (!r->n_label_sources) {
-		line(out, "label", r->n_layers ? "none (every loader takes that for v1)" : "none", width);
+		line(out, "label", r->n_layers ? "none; loaders take that for v1" : "none", width);
 		return;
 	}
 	for (size_t i = 0; i < r->n_label_sources && i < 6; i++) {
 		const struct gptq_label_source *s = &r->label_sources[i];
 
-		snprintf(text, sizeof(text), "%s  in %s: %s", s->value, s->file, s->key);
+		snprintf(text, sizeof(text), "%s in %s: %s", s->value, s->file, s->key);
 		line(out, i ? "" : "label", text, width);
 	}
 	if (r->n_label_sources > 6) {
@@ -62,18 +87,24 @@ static void print_label(FILE *out, const struct gptq_inspect_report *r, unsigned
 
 static void print_verdict(FILE *out, const struct gptq_inspect_report *r, unsigned width)
 {
-	char text[2048], n[32];
+	char text[2048], read[32], all[32];
 
 	if (r->headers_only) {
-		line(out, "tensors", "not read (headers only)", width);
+		line(out, "tensors", "not read, headers only", width);
 		return;
 	}
 	if (r->verdict == GPTQ_VERDICT_UNREAD)
 		return;
 	snprintf(text, sizeof(text), "%s%s", gptq_verdict_name(r->verdict),
-		 yes_no(r->agrees_with_label, ", as the label says", ", which contradicts the label", ""));
+		 r->verdict == GPTQ_VERDICT_MIXED
+			 ? ": no one label is true"
+			 : yes_no(r->agrees_with_label, ", as the label says", ", which contradicts the label", ""));
 	line(out, "tensors", text, width);
-	snprintf(text, sizeof(text), "%s; codes of %s layers read", r->evidence, cli_count(n, r->n_layers_read));
+	if (r->n_layers_read)
+		snprintf(text, sizeof(text), "%s; zero points of all layers read, codes of %s of %s", r->evidence,
+			 cli_count(read, r->n_layers_read), cli_count(all, r->n_layers));
+	else
+		snprintf(text, sizeof(text), "%s; zero points of all layers read, no codes needed", r->evidence);
 	line(out, "", text, width);
 }
 
@@ -85,13 +116,12 @@ static void print_style(FILE *out, const struct gptq_inspect_report *r, unsigned
 	    (r->effective != GPTQ_ZEROS_V1 && r->verdict != GPTQ_VERDICT_MIXED))
 		return;
 	if (r->v1_style == GPTQ_STYLE_CLEAN) {
-		line(out, "v1 style", "clean: all styles read it alike", width);
+		line(out, "v1 style", "clean: every way to store a zero point of 0 reads it alike", width);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s%s%s%s; %s lanes at their maximum",
-		 r->v1_style ? gptq_style_name(r->v1_style) : "open", r->v1_style ? " (by " : "",
-		 r->v1_style ? gptq_style_source_name(r->v1_style_source) : "", r->v1_style ? ")" : "",
-		 cli_count(n, r->lanes_at_max));
+	snprintf(text, sizeof(text), "%s%s%s; %s stored lanes are all ones",
+		 r->v1_style ? gptq_style_name(r->v1_style) : "open", r->v1_style ? ", by the " : "",
+		 r->v1_style ? gptq_style_source_name(r->v1_style_source) : "", cli_count(n, r->lanes_at_max));
 	line(out, "v1 style", text, width);
 	for (unsigned i = 0; i < r->n_bits && r->n_bits > 1; i++) {
 		snprintf(text, sizeof(text), "%u bits: %s", r->bits[i].bits,
@@ -117,12 +147,54 @@ static void print_shape(FILE *out, const struct gptq_inspect_report *r, unsigned
 	else
 		snprintf(text, sizeof(text), "%lld", (long long)r->group_size);
 	line(out, "group size", text, width);
-	snprintf(text, sizeof(text), "%s by the tensors, %s by the config",
-		 yes_no(r->sym_data, "yes", "no", "not read"), yes_no(r->sym_label, "yes", "no", "nothing said"));
+	snprintf(text, sizeof(text), "%s%s", yes_no(r->sym_data, "yes", "no", "not read"),
+		 yes_no(r->sym_label, "; the config says sym: true", "; the config says sym: false",
+			"; the config does not say"));
 	line(out, "symmetric", text, width);
-	snprintf(text, sizeof(text), "%s by g_idx, desc_act %s in the config",
-		 yes_no(r->act_order_data, "yes", "no", "not read"), yes_no(r->act_order_label, "true", "false", "not said"));
+	snprintf(text, sizeof(text), "%s%s", yes_no(r->act_order_data, "yes", "no", "not read"),
+		 yes_no(r->act_order_label, "; the config says desc_act: true", "; the config says desc_act: false",
+			"; the config does not say"));
 	line(out, "act-order", text, width);
+}
+
+/* What headers tell of another format. */
+static void print_other(FILE *out, const struct gptq_inspect_report *r, unsigned width)
+{
+	const struct gptq_other_format *o = &r->other;
+	char text[1024], a[32];
+	size_t used;
+
+	snprintf(text, sizeof(text), "%s%s%s%s: %s", o->name, o->layout ? " (" : "", o->layout ? o->layout : "",
+		 o->layout ? ")" : "", o->text);
+	line(out, "this is", text, width);
+	if (!o->n_modules)
+		return;
+	snprintf(text, sizeof(text), "%s in this format", cli_count(a, o->n_modules));
+	line(out, "modules", text, width);
+	if (o->bits_max > 0) {
+		if (o->bits_max - o->bits_min < 0.005)
+			used = (size_t)snprintf(text, sizeof(text), "%.4g", o->bits_max);
+		else
+			used = (size_t)snprintf(text, sizeof(text), "%.2f to %.2f on average, by module", o->bits_min,
+						o->bits_max);
+		if (o->widths)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "; groups of");
+		for (unsigned b = 1; b <= 8; b++)
+			if (o->widths >> b & 1)
+				used += (size_t)snprintf(text + used, sizeof(text) - used, " %u", b);
+		snprintf(text + used, sizeof(text) - used, "%s", o->widths ? " bits" : "");
+		line(out, "bits", text, width);
+	}
+	if (o->group_size) {
+		snprintf(text, sizeof(text), o->group_size < 0 ? "-1 (one group a column)" : "%lld",
+			 (long long)o->group_size);
+		line(out, "group size", text, width);
+	}
+	if (o->n_weights) {
+		snprintf(text, sizeof(text), "%s at %.2f bits a weight", parameters(a, o->n_weights),
+			 (double)o->n_bits / (double)o->n_weights);
+		line(out, "quantised", text, width);
+	}
 }
 
 static void print_size(FILE *out, const struct gptq_inspect_report *r, unsigned width)
@@ -133,16 +205,28 @@ static void print_size(FILE *out, const struct gptq_inspect_report *r, unsigned 
 		snprintf(text, sizeof(text), "%s quantised, %s plain", cli_count(a, r->n_layers),
 			 cli_count(b, r->n_plain_modules));
 		line(out, "modules", text, width);
-		snprintf(text, sizeof(text), "%s, of them %s quantised at %.2f bits a weight", parameters(a, r->parameters),
-			 parameters(b, r->quantised_parameters),
+		snprintf(text, sizeof(text), "%s, of them %s quantised at %.2f bits a weight",
+			 parameters(a, r->parameters), parameters(b, r->quantised_parameters),
 			 r->quantised_parameters ? (double)r->quantised_bits / (double)r->quantised_parameters : 0.0);
 	} else {
 		snprintf(text, sizeof(text), "%s", parameters(a, r->parameters));
 	}
-	line(out, "parameters", text, width);
+	if (!r->other.name)
+		line(out, "parameters", text, width);
 	snprintf(text, sizeof(text), "%s in %s tensors in %s file%s", cli_size(c, r->tensor_bytes),
 		 cli_count(a, r->n_tensors_in_all), cli_count(d, r->n_files), r->n_files == 1 ? "" : "s");
 	line(out, "size", text, width);
+}
+
+static void print_digest(FILE *out, const struct gptq_inspect_report *r, unsigned width)
+{
+	char text[256], n[32];
+
+	if (!r->digest_asked || !r->n_layers)
+		return;
+	snprintf(text, sizeof(text), "no digest: groups or zero points of %s layer%s cannot be told",
+		 cli_count(n, r->n_without_digest), r->n_without_digest == 1 ? "" : "s");
+	line(out, "weights", r->weights_digest ? r->weights_digest : text, r->weights_digest ? 200 : width);
 }
 
 static const char *paint(const struct inspect_view *view, enum gptq_severity severity)
@@ -152,29 +236,67 @@ static const char *paint(const struct inspect_view *view, enum gptq_severity sev
 	return severity == GPTQ_ERROR ? "\033[1;31m" : severity == GPTQ_WARNING ? "\033[33m" : "\033[2m";
 }
 
+/* "2 errors, 1 note". */
+static void count_findings(const struct gptq_inspect_report *r, char *dst, size_t size)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (int severity = GPTQ_ERROR; severity >= GPTQ_NOTE; severity--) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < r->n_findings; i++)
+			n += (int)r->findings[i].severity == severity;
+		if (n)
+			used += (size_t)snprintf(dst + used, size - used, "%s%zu %s%s", used ? ", " : "", n,
+						 gptq_severity_name((enum gptq_severity)severity), n == 1 ? "" : "s");
+	}
+}
+
 static void print_findings(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
 {
-	if (!r->n_findings) {
-		line(out, "findings", "none", view->width);
-		return;
-	}
-	fputs("findings\n", out);
-	for (size_t i = 0; i < r->n_findings; i++) {
+	enum { MOST = 5, TEXT = 11 }; /* so many of one code are shown in full */
+	char text[256];
+
+	count_findings(r, text, sizeof(text));
+	line(out, "findings", r->n_findings ? text : "none", view->width);
+	for (size_t i = 0, same = 0; i < r->n_findings; i++) {
 		const struct gptq_finding *f = &r->findings[i];
 
+		same = i && strcmp(f->code, r->findings[i - 1].code) == 0 ? same + 1 : 0;
+		if (same == MOST)
+			fprintf(out, "%*sand more of this code: --json lists them all\n", TEXT, "");
+		if (same >= MOST)
+			continue;
 		fprintf(out, "  %s%-7s%s  %s%s%s\n", paint(view, f->severity), gptq_severity_name(f->severity),
 			view->colour ? "\033[0m" : "", f->code, f->where[0] ? "  " : "", f->where);
-		fprintf(out, "%*s", 11, "");
-		cli_wrap(out, f->text, 11, 11, view->width);
+		fprintf(out, "%*s", TEXT, "");
+		cli_wrap(out, f->text, TEXT, TEXT, view->width);
 	}
+}
+
+/* Is every loader's answer open, for one and the same reason? */
+static bool all_open(const struct gptq_inspect_report *r)
+{
+	for (size_t i = 0; i < r->n_readers; i++)
+		if (r->readers[i].answer != GPTQ_READER_UNKNOWN ||
+		    strcmp(r->readers[i].reason, r->readers[0].reason) != 0)
+			return false;
+	return r->n_readers > 0;
 }
 
 /* "vLLM gptq, SGLang gptq" for one answer. */
 static void print_readers(FILE *out, const struct gptq_inspect_report *r, unsigned width)
 {
-	static const char *const heads[] = {"reads right", "refuses", "reads wrong", "not known"};
+	static const char *const heads[] = {"read right by", "refused by", "read wrong by", "not known"};
+	bool few = r->headers_only; /* most answers are open then: not worth a list */
 	char text[1024];
 
+	if (all_open(r)) {
+		snprintf(text, sizeof(text), "not judged: %s", r->readers[0].reason);
+		line(out, "loaders", few ? "not judged" : text, width);
+		return;
+	}
 	for (int answer = 0; answer < 4 && r->n_readers; answer++) {
 		size_t used = 0;
 
@@ -183,145 +305,24 @@ static void print_readers(FILE *out, const struct gptq_inspect_report *r, unsign
 			if ((int)r->readers[i].answer == answer)
 				used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
 							 r->readers[i].loader);
-		if (used)
+		if (used && !(few && answer == GPTQ_READER_UNKNOWN))
 			line(out, heads[answer], text, width);
 	}
 }
 
-static void print_loader_table(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
-{
-	fputs("\nloaders\n", out);
-	for (size_t i = 0; i < r->n_readers; i++) {
-		const struct gptq_reader *x = &r->readers[i];
-
-		fprintf(out, "  %-30s  %-14s  ", x->loader, gptq_reader_answer_name(x->answer));
-		cli_wrap(out, x->reason[0] ? x->reason : "-", 50, 50, view->width < 90 ? 90 : view->width);
-		fprintf(out, "  %-30s  (as of %s)\n", "", x->read_at);
-	}
-}
-
-static unsigned widest_name(const struct gptq_inspect_report *r, unsigned limit)
-{
-	size_t w = 5;
-
-	for (size_t i = 0; i < r->n_layers; i++)
-		w = strlen(r->layers[i].name) > w ? strlen(r->layers[i].name) : w;
-	return w > limit ? limit : (unsigned)w;
-}
-
-static void print_layer_table(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
-{
-	unsigned w = widest_name(r, view->width > 100 ? view->width - 56 : 44);
-
-	fprintf(out, "\n%-*s %4s %5s %7s %7s %3s %3s %-7s %9s %8s\n", (int)w, "layer", "bits", "group", "in", "out", "sym",
-		"act", "verdict", "zeros", "at 0");
-	for (size_t i = 0; i < r->n_layers; i++) {
-		const struct gptq_layer_info *l = &r->layers[i];
-		char group[24], zeros[24] = "-", at_0[24] = "-";
-
-		snprintf(group, sizeof(group), l->group_size ? "%lld" : "?", (long long)l->group_size);
-		if (l->has_zeros) {
-			snprintf(zeros, sizeof(zeros), "%u..%u", l->zero_min, l->zero_max);
-			snprintf(at_0, sizeof(at_0), "%llu", (unsigned long long)l->zeros_equal_0);
-		}
-		fprintf(out, "%-*s %4u %5s %7llu %7llu %3s %3s %-7s %9s %8s\n", (int)w, l->name, l->bits, group,
-			(unsigned long long)l->in_features, (unsigned long long)l->out_features,
-			yes_no(l->sym, "yes", "no", "?"), yes_no(l->act_order, "yes", "no", "?"),
-			l->verdict == GPTQ_VERDICT_UNDETERMINED ? "open" : gptq_verdict_name(l->verdict), zeros, at_0);
-	}
-	for (size_t i = 0; i < r->n_layers; i++)
-		if (r->layers[i].weights_sha256)
-			fprintf(out, "%s  %s\n", r->layers[i].weights_sha256, r->layers[i].name);
-}
-
-static void print_tensor_table(FILE *out, const struct gptq_inspect_report *r)
-{
-	fprintf(out, "\n%-7s %-18s %14s %14s  %-28s  %s\n", "dtype", "shape", "bytes", "offset", "file", "tensor");
-	for (size_t i = 0; i < r->n_tensors; i++) {
-		const struct gptq_tensor_info *t = &r->tensors[i];
-		char shape[256] = "[";
-		size_t used = 1;
-
-		for (uint32_t d = 0; d < t->rank && used + 24 < sizeof(shape); d++)
-			used += (size_t)snprintf(shape + used, sizeof(shape) - used, "%s%llu", d ? "," : "",
-						 (unsigned long long)t->shape[d]);
-		snprintf(shape + used, sizeof(shape) - used, "]");
-		fprintf(out, "%-7s %-18s %14llu %14llu  %-28s  %s%s%s\n", t->dtype, shape, (unsigned long long)t->nbytes,
-			(unsigned long long)t->offset, t->shard, t->name, t->digest ? "  " : "", t->digest ? t->digest : "");
-	}
-}
-
-/* A bar of `cells` eighths; '#' where there are no block characters. */
-static void print_bar(FILE *out, double share, unsigned columns, bool ascii)
-{
-	static const char *const parts[] = {"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
-					    "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
-	unsigned eighths = (unsigned)(share * columns * 8 + 0.5);
-
-	if (eighths == 0 && share > 0)
-		eighths = 1;
-	for (unsigned i = 0; i < eighths / 8; i++)
-		fputs(ascii ? "#" : "\xe2\x96\x88", out);
-	if (ascii)
-		fputs(eighths % 8 ? "+" : "", out);
-	else
-		fputs(parts[eighths % 8], out);
-}
-
-static void print_histogram(FILE *out, const struct gptq_bits_count *b, const struct inspect_view *view)
-{
-	unsigned values = 1u << b->bits, per = values > 32 ? values / 32 : 1; /* at most 32 rows */
-	uint64_t rows[32] = {0}, most = 0, total = 0;
-	char n[32];
-
-	for (unsigned z = 0; z < values; z++) {
-		rows[z / per] += b->zero_histogram[z];
-		total += b->zero_histogram[z];
-	}
-	for (unsigned i = 0; i < values / per; i++)
-		most = rows[i] > most ? rows[i] : most;
-	if (!total)
-		return;
-	fprintf(out, "\nzero points at %u bits\n", b->bits);
-	for (unsigned i = 0; i < values / per; i++) {
-		char range[24];
-
-		if (per > 1)
-			snprintf(range, sizeof(range), "%u..%u", i * per, i * per + per - 1);
-		else
-			snprintf(range, sizeof(range), "%u", i);
-		fprintf(out, "  %8s %14s %5.1f%%  ", range, cli_count(n, rows[i]), 100.0 * (double)rows[i] / (double)total);
-		print_bar(out, (double)rows[i] / (double)most, view->width > 60 ? view->width - 40 : 20, view->ascii);
-		fputc('\n', out);
-	}
-}
-
-static void print_stats(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
-{
-	double low = (double)INFINITY, high = -(double)INFINITY;
-
-	for (unsigned i = 0; i < r->n_bits; i++)
-		print_histogram(out, &r->bits[i], view);
-	for (size_t i = 0; i < r->n_layers; i++) {
-		low = r->layers[i].scale_min < low ? r->layers[i].scale_min : low;
-		high = r->layers[i].scale_max > high ? r->layers[i].scale_max : high;
-	}
-	if (low <= high)
-		fprintf(out, "\nscales from %.4g to %.4g\n", low, high);
-}
-
 void inspect_print_text(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
 {
-	char text[1024];
+	bool nothing = r->unreadable && !r->n_tensors_in_all; /* then only the findings say anything */
 
 	fprintf(out, "%s\n", r->path);
-	if (r->other_format) {
-		snprintf(text, sizeof(text), "%s: %s", r->other_format, r->other_format_text);
-		line(out, "format", text, view->width);
-	} else if (!r->n_layers) {
-		line(out, "format", r->n_tensors_in_all ? "no GPTQ layer: a plain, unquantised checkpoint" : "no tensors",
+	if (r->other.name)
+		print_other(out, r, view->width);
+	if (r->n_layers)
+		print_summary(out, r, view->width);
+	else if (!r->other.name && !nothing)
+		line(out, "this is",
+		     r->n_tensors_in_all ? "a plain checkpoint without any GPTQ layer" : "without tensors",
 		     view->width);
-	}
 	if (r->n_layers || r->n_label_sources)
 		print_label(out, r, view->width);
 	if (r->n_layers) {
@@ -331,17 +332,18 @@ void inspect_print_text(FILE *out, const struct gptq_inspect_report *r, const st
 			line(out, "producer", r->producer, view->width);
 		print_shape(out, r, view->width);
 	}
-	print_size(out, r, view->width);
-	if (r->weights_digest)
-		line(out, "weights", r->weights_digest, 200);
-	print_readers(out, r, view->width);
+	if (!nothing)
+		print_size(out, r, view->width);
+	print_digest(out, r, view->width);
+	if (r->n_layers)
+		print_readers(out, r, view->width);
 	print_findings(out, r, view);
 	if (view->stats)
-		print_stats(out, r, view);
-	if (view->loaders)
-		print_loader_table(out, r, view);
+		inspect_print_stats(out, r, view);
+	if (view->loaders && r->n_readers)
+		inspect_print_loaders(out, r, view);
 	if (view->layers)
-		print_layer_table(out, r, view);
+		inspect_print_layers(out, r);
 	if (view->tensors)
-		print_tensor_table(out, r);
+		inspect_print_tensors(out, r);
 }

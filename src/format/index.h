@@ -8,12 +8,14 @@
 
 struct gq_index {
 	char *name; /* its path, for messages */
-	char *text;
+	char *text; /* this and tree: only while it is read */
 	struct gq_json_tree tree;
 	char **files; /* the shards it names, each once, sorted */
 	size_t n_files;
+	char *names; /* of all tensors */
+	size_t names_size;
 	struct gq_index_entry {
-		char *tensor; /* unescaped, may hold NUL */
+		char *tensor; /* in names: unescaped, NUL-terminated, may hold NUL */
 		size_t tensor_len;
 		uint32_t file; /* index in files */
 	} *entries;

@@ -252,7 +252,6 @@ static enum gptq_status open_file(int fd, uint64_t file_size, const char *file, 
 	unsigned char first[GQ_SNIFF_BYTES];
 	size_t n = file_size < sizeof(first) ? (size_t)file_size : sizeof(first);
 	enum gptq_status status = gq_pread_full(fd, first, n, 0, file, err);
-	enum gq_sniff kind;
 	uint64_t size = 0;
 	char *header;
 
@@ -270,13 +269,18 @@ static enum gptq_status open_file(int fd, uint64_t file_size, const char *file, 
 		return status;
 	}
 	status = build(header, (size_t)size, file_size - GQ_ST_PREFIX - size, limits, out, diagnosis, err);
-	/* A format whose magic happens to be a plausible length. */
-	if (diagnosis->fault == GQ_ST_UTF8 || diagnosis->fault == GQ_ST_JSON) {
-		kind = gq_sniff(first, n);
-		if (kind)
-			return fail_sniffed(kind, first, n, diagnosis, err);
-	}
-	return status;
+	return gq_st_sniff_again(status, first, n, diagnosis, err);
+}
+
+enum gptq_status gq_st_sniff_again(enum gptq_status status, const unsigned char *first, size_t n,
+				   struct gq_st_diagnosis *diagnosis, struct gptq_error *err)
+{
+	enum gq_sniff kind;
+
+	if (diagnosis->fault != GQ_ST_UTF8 && diagnosis->fault != GQ_ST_JSON)
+		return status;
+	kind = gq_sniff_again(first, n);
+	return kind ? fail_sniffed(kind, first, n, diagnosis, err) : status;
 }
 
 enum gptq_status gq_st_open(int fd, uint64_t file_size, const char *file, const struct gq_st_limits *limits,
@@ -299,6 +303,48 @@ enum gptq_status gq_st_open(int fd, uint64_t file_size, const char *file, const 
 			diagnosis->fault = GQ_ST_SYSTEM;
 	}
 	return status;
+}
+
+static const char *move_text(const char *text, size_t size, char **to)
+{
+	char *at = *to;
+
+	if (size)
+		memcpy(at, text, size);
+	*to += size;
+	return at;
+}
+
+enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_error *err)
+{
+	size_t size = 0;
+	char *strings, *at;
+
+	for (uint32_t i = 0; i < st->n_tensors; i++)
+		size += st->tensors[i].name_size; /* all of it stood in the header: no overflow */
+	for (uint32_t i = 0; i < st->n_metadata; i++)
+		size += (size_t)st->metadata[i].key_size + st->metadata[i].value_size;
+	strings = at = keep_header ? NULL : gq_malloc_array(size, 1);
+	if (!keep_header && !strings)
+		return gq_fail_nomem(err);
+	gq_map_free(&st->names);
+	gq_free(st->by_offset);
+	st->by_offset = NULL;
+	if (keep_header)
+		return GPTQ_OK;
+	for (uint32_t i = 0; i < st->n_tensors; i++)
+		st->tensors[i].name = move_text(st->tensors[i].name, st->tensors[i].name_size, &at);
+	for (uint32_t i = 0; i < st->n_metadata; i++) {
+		struct gq_st_meta *m = &st->metadata[i];
+
+		m->key = move_text(m->key, m->key_size, &at);
+		m->value = move_text(m->value, m->value_size, &at);
+	}
+	gq_free(st->strings);
+	gq_free(st->header);
+	st->strings = strings;
+	st->header = NULL;
+	return GPTQ_OK;
 }
 
 void gq_st_free(struct gq_st *st)

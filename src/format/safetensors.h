@@ -120,6 +120,17 @@ enum gptq_status gq_st_header_size(const unsigned char *first, size_t n, uint64_
 enum gptq_status gq_st_parse(const char *header, size_t n, uint64_t data_size, const struct gq_st_limits *limits,
 			     struct gq_st **out, struct gq_st_diagnosis *diagnosis, struct gptq_error *err);
 
+/* After a header that could not be read: a format whose magic happens to be a plausible length gets its own message.
+ * Returns status where there is no such format. */
+enum gptq_status gq_st_sniff_again(enum gptq_status status, const unsigned char *first, size_t n,
+				   struct gq_st_diagnosis *diagnosis, struct gptq_error *err);
+
+/*
+ * Gives up what only the reading needed, keep_header or not: by_offset, gq_st_find(), and the header's text, from which
+ * names and metadata move into a smaller place. GPTQ_E_NOMEM is the only failure; nothing is lost then.
+ */
+enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_error *err);
+
 void gq_st_free(struct gq_st *st);
 
 /* The tensor of that name (size bytes); NULL if there is none. */

@@ -20,19 +20,35 @@ static int64_t mtime_of(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+static enum gptq_status begin(struct gq_shards *shards, struct gptq_error *err)
+{
+	*shards = (struct gq_shards){0};
+	gq_map_init(&shards->by_name);
+	shards->lock = gq_malloc_array(1, sizeof(*shards->lock));
+	if (shards->lock && pthread_mutex_init(shards->lock, NULL) != 0) {
+		gq_free(shards->lock);
+		shards->lock = NULL;
+	}
+	return shards->lock ? GPTQ_OK : gq_fail_nomem(err);
+}
+
+/* All that nobody reads from. */
 static void close_all(struct gq_shards *shards)
 {
 	for (size_t i = 0; i < shards->n; i++) {
-		if (shards->items[i].fd >= 0)
-			close(shards->items[i].fd);
-		shards->items[i].fd = -1;
+		struct gq_shard *s = &shards->items[i];
+
+		if (s->fd < 0 || s->users > 0)
+			continue;
+		close(s->fd);
+		s->fd = -1;
+		shards->n_open--;
 	}
-	shards->n_open = 0;
 }
 
-enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+/* With the lock held. */
+static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s, struct gptq_error *err)
 {
-	struct gq_shard *s = &shards->items[shard];
 	enum gptq_status status;
 	uint64_t size;
 	struct stat st;
@@ -41,8 +57,10 @@ enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, 
 		if (shards->n_open >= MAX_OPEN)
 			close_all(shards);
 		status = gq_open_read(s->path, &s->fd, &size, err);
-		if (status != GPTQ_OK)
+		if (status != GPTQ_OK) {
+			s->fd = -1;
 			return status;
+		}
 		shards->n_open++;
 	}
 	if (fstat(s->fd, &st) != 0)
@@ -53,19 +71,40 @@ enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, 
 		gq_error_file(err, s->path);
 		return status;
 	}
-	*fd = s->fd;
 	return GPTQ_OK;
+}
+
+enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+{
+	struct gq_shard *s = &shards->items[shard];
+	enum gptq_status status;
+
+	pthread_mutex_lock(shards->lock);
+	status = open_shard(shards, s, err);
+	*fd = s->fd;
+	pthread_mutex_unlock(shards->lock);
+	return status;
 }
 
 enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,
 				   size_t nbytes, struct gptq_error *err)
 {
+	struct gq_shard *s = &shards->items[tensor->shard];
+	enum gptq_status status;
 	int fd;
-	enum gptq_status status = gq_shard_fd(shards, tensor->shard, &fd, err);
 
+	pthread_mutex_lock(shards->lock);
+	status = open_shard(shards, s, err);
+	fd = s->fd;
+	s->users += status == GPTQ_OK;
+	pthread_mutex_unlock(shards->lock);
 	if (status != GPTQ_OK)
 		return status;
-	return gq_pread_full(fd, dst, nbytes, tensor->offset + offset, shards->items[tensor->shard].path, err);
+	status = gq_pread_full(fd, dst, nbytes, tensor->offset + offset, s->path, err);
+	pthread_mutex_lock(shards->lock);
+	s->users--;
+	pthread_mutex_unlock(shards->lock);
+	return status;
 }
 
 static enum gq_code code_of_fault(enum gq_st_fault fault)
@@ -114,7 +153,9 @@ static enum gptq_status read_header(struct gq_shards *shards, uint32_t i, struct
 		return gq_fail_nomem(err);
 	code = status == GPTQ_E_NOTFOUND ? GQ_CODE_SHARD_MISSING : code_of_fault(diagnosis.fault);
 	if (code == GQ_CODE_SHARD_MISSING) {
-		gq_fail(&e, GPTQ_E_NOTFOUND, "the index names this shard, but it is not there");
+		gq_fail(&e, GPTQ_E_NOTFOUND, "%s: download it again",
+			lstat(s->path, &st) == 0 ? "this is a link, and what it leads to is not there"
+						 : "the index names this shard, but it is not there");
 		gq_error_file(&e, s->path);
 	}
 	return gq_problems_add(problems, code, &e, err);
@@ -133,52 +174,76 @@ static enum gptq_status two_shards(struct gq_shards *shards, const struct gq_ten
 	return gq_problems_add(problems, GQ_CODE_TENSOR_IN_TWO_SHARDS, &e, err);
 }
 
-/* One table of all tensors, with a map from their names. */
-static enum gptq_status gather(struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
+/* What gathering has seen twice. */
+struct twice {
+	uint32_t first, again;
+	uint64_t n;
+};
+
+static enum gptq_status add_tensor(struct gq_shards *shards, const struct gq_st *st, const struct gq_st_tensor *t,
+				   uint32_t shard, struct twice *twice, struct gptq_error *err)
 {
-	const struct gq_tensor *twice = NULL, *first = NULL;
-	uint64_t n = 0, n_twice = 0;
+	uint32_t number = (uint32_t)shards->n_tensors, old;
+	struct gq_tensor *to = &shards->tensors[number];
 
-	for (size_t i = 0; i < shards->n; i++)
-		n += shards->items[i].st ? shards->items[i].st->n_tensors : 0;
-	if (n >= UINT32_MAX)
-		return gq_fail(err, GPTQ_E_LIMIT, "more than 2^32 tensors");
-	shards->tensors = gq_calloc((size_t)n, sizeof(*shards->tensors));
-	if (!shards->tensors)
+	*to = (struct gq_tensor){.name = t->name,
+				 .name_len = t->name_size,
+				 .dtype = t->dtype,
+				 .rank = t->rank,
+				 .shape = t->shape,
+				 .offset = st->data_start + t->begin,
+				 .nbytes = t->end - t->begin,
+				 .shard = shard};
+	shards->n_tensors++;
+	switch (gq_map_insert(&shards->by_name, to->name, to->name_len, number, &old)) {
+	case GQ_MAP_NOMEM:
 		return gq_fail_nomem(err);
-	for (uint32_t i = 0; i < shards->n; i++) {
-		const struct gq_st *st = shards->items[i].st;
-
-		for (size_t j = 0; st && j < st->n_tensors; j++) {
-			const struct gq_st_tensor *t = &st->tensors[j];
-			struct gq_tensor *to = &shards->tensors[shards->n_tensors];
-			uint32_t old;
-
-			*to = (struct gq_tensor){.name = t->name,
-						 .name_len = t->name_size,
-						 .dtype = t->dtype,
-						 .rank = t->rank,
-						 .shape = t->shape,
-						 .offset = st->data_start + t->begin,
-						 .nbytes = t->end - t->begin,
-						 .shard = i};
-			switch (gq_map_insert(&shards->by_name, to->name, to->name_len, (uint32_t)shards->n_tensors,
-					      &old)) {
-			case GQ_MAP_NOMEM:
-				return gq_fail_nomem(err);
-			case GQ_MAP_OLD:
-				if (n_twice++ == 0) {
-					first = &shards->tensors[old];
-					twice = to;
-				}
-				break;
-			case GQ_MAP_NEW:
-				break;
-			}
-			shards->n_tensors++;
+	case GQ_MAP_OLD:
+		if (twice->n++ == 0) {
+			twice->first = old;
+			twice->again = number;
 		}
+		break;
+	case GQ_MAP_NEW:
+		break;
 	}
-	return n_twice ? two_shards(shards, twice, first, n_twice - 1, problems, err) : GPTQ_OK;
+	return GPTQ_OK;
+}
+
+/*
+ * Moves the table of a shard into the one of all. The shard keeps names, shapes and metadata, and its header's text
+ * only if there is a label in it to rewrite: with many shards, texts and tables would take several times the memory.
+ */
+static enum gptq_status gather(struct gq_shards *shards, uint32_t i, size_t *capacity, struct twice *twice,
+			       struct gptq_error *err)
+{
+	struct gq_st *st = shards->items[i].st;
+	enum gptq_status status;
+
+	if (!st)
+		return GPTQ_OK;
+	status = gq_st_slim(st, gq_st_find_meta(st, "gptq_checkpoint_format") != NULL, err);
+	if (status != GPTQ_OK)
+		return status;
+	if (shards->n_tensors + st->n_tensors >= UINT32_MAX)
+		return gq_fail(err, GPTQ_E_LIMIT, "more than 2^32 tensors");
+	if (shards->n_tensors + st->n_tensors > *capacity || !shards->tensors) {
+		size_t wanted = shards->n_tensors + st->n_tensors, half_more = *capacity + *capacity / 2;
+		void *grown;
+
+		wanted = wanted > half_more ? wanted : half_more;
+		grown = gq_realloc_array(shards->tensors, wanted, sizeof(*shards->tensors));
+		if (!grown)
+			return gq_fail_nomem(err);
+		shards->tensors = grown;
+		*capacity = wanted;
+	}
+	for (size_t j = 0; j < st->n_tensors && status == GPTQ_OK; j++)
+		status = add_tensor(shards, st, &st->tensors[j], i, twice, err);
+	gq_free(st->tensors);
+	st->tensors = NULL;
+	st->n_tensors = 0;
+	return status;
 }
 
 const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n)
@@ -188,10 +253,20 @@ const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const cha
 	return gq_map_find(&shards->by_name, name, n, &i) ? &shards->tensors[i] : NULL;
 }
 
+static enum gptq_status report_twice(struct gq_shards *shards, const struct twice *twice, struct gq_problems *problems,
+				     struct gptq_error *err)
+{
+	return twice->n ? two_shards(shards, &shards->tensors[twice->again], &shards->tensors[twice->first],
+				     twice->n - 1, problems, err)
+			: GPTQ_OK;
+}
+
 static enum gptq_status open_all(const char *dir, const char *const *names, size_t n, struct gq_shards *shards,
 				 struct gq_problems *problems, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
+	struct twice twice = {0};
+	size_t capacity = 0;
 
 	shards->items = gq_calloc(n, sizeof(*shards->items));
 	if (!shards->items)
@@ -203,18 +278,19 @@ static enum gptq_status open_all(const char *dir, const char *const *names, size
 		s->path = dir ? gq_path_join(dir, names[i]) : gq_strdup(names[i]);
 		s->name = gq_strdup(dir ? names[i] : gq_path_base(names[i]));
 		status = s->path && s->name ? read_header(shards, (uint32_t)i, problems, err) : gq_fail_nomem(err);
+		if (status == GPTQ_OK)
+			status = gather(shards, (uint32_t)i, &capacity, &twice, err);
 	}
-	return status == GPTQ_OK ? gather(shards, problems, err) : status;
+	return status == GPTQ_OK ? report_twice(shards, &twice, problems, err) : status;
 }
 
 enum gptq_status gq_shards_open_files(const char *dir, const char *const *names, size_t n_names,
 				      struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
-	enum gptq_status status;
+	enum gptq_status status = begin(shards, err);
 
-	*shards = (struct gq_shards){0};
-	gq_map_init(&shards->by_name);
-	status = open_all(dir, names, n_names, shards, problems, err);
+	if (status == GPTQ_OK)
+		status = open_all(dir, names, n_names, shards, problems, err);
 	if (status != GPTQ_OK)
 		gq_shards_close(shards);
 	return status;
@@ -223,43 +299,26 @@ enum gptq_status gq_shards_open_files(const char *dir, const char *const *names,
 enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_shards *shards,
 				 struct gq_problems *problems, struct gptq_error *err)
 {
-	enum gptq_status status = GPTQ_OK;
+	enum gptq_status status = begin(shards, err);
+	struct twice twice = {0};
+	size_t capacity = 0;
 
-	*shards = (struct gq_shards){0};
-	gq_map_init(&shards->by_name);
-	shards->items = gq_calloc(1, sizeof(*shards->items));
+	if (status == GPTQ_OK)
+		shards->items = gq_calloc(1, sizeof(*shards->items));
 	if (!shards->items) {
 		gq_st_free(st);
+		gq_shards_close(shards);
 		return gq_fail_nomem(err);
 	}
 	shards->n = 1;
 	shards->items[0] = (struct gq_shard){.fd = -1, .st = st, .path = gq_strdup(name), .name = gq_strdup(name)};
-	status = shards->items[0].path && shards->items[0].name ? gather(shards, problems, err) : gq_fail_nomem(err);
+	status = shards->items[0].path && shards->items[0].name ? gather(shards, 0, &capacity, &twice, err)
+								: gq_fail_nomem(err);
+	if (status == GPTQ_OK)
+		status = report_twice(shards, &twice, problems, err);
 	if (status != GPTQ_OK)
 		gq_shards_close(shards);
 	return status;
-}
-
-bool gq_tensor_is(const struct gq_tensor *t, const char *suffix, size_t *module_len)
-{
-	size_t m = strlen(suffix);
-
-	if (t->name_len < m || memcmp(t->name + t->name_len - m, suffix, m) != 0)
-		return false;
-	if (t->name_len > m && t->name[t->name_len - m - 1] != '.')
-		return false;
-	*module_len = t->name_len == m ? 0 : t->name_len - m - 1;
-	return true;
-}
-
-bool gq_shards_hold_qzeros(const struct gq_shards *shards)
-{
-	size_t module_len;
-
-	for (size_t i = 0; i < shards->n_tensors; i++)
-		if (gq_tensor_is(&shards->tensors[i], "qzeros", &module_len))
-			return true;
-	return false;
 }
 
 void gq_shards_close(struct gq_shards *shards)
@@ -277,6 +336,9 @@ void gq_shards_close(struct gq_shards *shards)
 	gq_free(shards->tensors);
 	gq_map_free(&shards->by_name);
 	gq_free(shards->index_name);
+	if (shards->lock)
+		pthread_mutex_destroy(shards->lock);
+	gq_free(shards->lock);
 	*shards = (struct gq_shards){0};
 }
 
@@ -352,6 +414,33 @@ static size_t list_top_level(const char *const *names, size_t n, const char **li
 	return k;
 }
 
+/* Every top-level file, as if there were no index. n: how many were found. */
+static enum gptq_status open_top_level(const char *dir, const char *const *names, size_t n_names,
+				       struct gq_shards *shards, size_t *n, struct gq_problems *problems,
+				       struct gptq_error *err)
+{
+	const char **list = gq_calloc(n_names, sizeof(*list));
+	enum gptq_status status;
+
+	*n = list ? list_top_level(names, n_names, list) : 0;
+	status = list ? open_all(dir, list, *n, shards, problems, err) : gq_fail_nomem(err);
+	if (status == GPTQ_OK)
+		status = note_strays(shards, names, n_names, list, *n, err);
+	gq_free(list);
+	return status;
+}
+
+/* An index that cannot be used is a problem; what lies there is looked at all the same. */
+static enum gptq_status open_without(const struct gptq_error *why, const char *dir, const char *const *names,
+				     size_t n_names, struct gq_shards *shards, struct gq_problems *problems,
+				     struct gptq_error *err)
+{
+	enum gptq_status status = gq_problems_add(problems, GQ_CODE_INDEX_INVALID, why, err);
+	size_t n;
+
+	return status == GPTQ_OK ? open_top_level(dir, names, n_names, shards, &n, problems, err) : status;
+}
+
 static enum gptq_status open_indexed(const char *dir, const char *index_name, const char *const *names, size_t n_names,
 				     struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
@@ -362,10 +451,11 @@ static enum gptq_status open_indexed(const char *dir, const char *index_name, co
 	if (status == GPTQ_E_NOMEM)
 		return gq_fail_nomem(err);
 	if (status != GPTQ_OK)
-		return gq_problems_add(problems, GQ_CODE_INDEX_INVALID, &e, err);
+		return open_without(&e, dir, names, n_names, shards, problems, err);
 	shards->index_name = gq_strdup(index_name);
-	status = shards->index_name ? open_all(dir, (const char *const *)index.files, index.n_files, shards, problems, err)
-				    : gq_fail_nomem(err);
+	status = shards->index_name
+			 ? open_all(dir, (const char *const *)index.files, index.n_files, shards, problems, err)
+			 : gq_fail_nomem(err);
 	if (status == GPTQ_OK)
 		status = gq_index_compare(&index, shards, problems, err);
 	if (status == GPTQ_OK)
@@ -377,28 +467,23 @@ static enum gptq_status open_indexed(const char *dir, const char *index_name, co
 enum gptq_status gq_shards_open_folder(const char *dir, const char *const *names, size_t n_names,
 				       struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
-	enum gptq_status status;
-	const char *index, **list = NULL;
+	enum gptq_status status = begin(shards, err);
+	const char *index;
+	struct gptq_error e;
 	size_t n = 0;
 
-	*shards = (struct gq_shards){0};
-	gq_map_init(&shards->by_name);
-	status = pick_index(names, n_names, &index, err);
-	if (status == GPTQ_OK && index) {
+	if (status != GPTQ_OK)
+		return status;
+	if (pick_index(names, n_names, &index, &e) != GPTQ_OK) {
+		gq_error_file(&e, dir);
+		status = open_without(&e, dir, names, n_names, shards, problems, err);
+	} else if (index) {
 		status = open_indexed(dir, index, names, n_names, shards, problems, err);
-	} else if (status == GPTQ_OK) {
-		list = gq_calloc(n_names, sizeof(*list));
-		n = list ? list_top_level(names, n_names, list) : 0;
-		if (!list)
-			status = gq_fail_nomem(err);
-		else if (n == 0)
+	} else {
+		status = open_top_level(dir, names, n_names, shards, &n, problems, err);
+		if (status == GPTQ_OK && n == 0)
 			status = gq_fail(err, GPTQ_E_NOTFOUND, "no safetensors file in this folder");
-		else
-			status = open_all(dir, list, n, shards, problems, err);
-		if (status == GPTQ_OK)
-			status = note_strays(shards, names, n_names, list, n, err);
 	}
-	gq_free(list);
 	if (status != GPTQ_OK) {
 		gq_error_file(err, dir);
 		gq_shards_close(shards);

@@ -7,11 +7,14 @@
 #include "base/map.h"
 #include "format/safetensors.h"
 
+#include <pthread.h>
+
 /* One file. Its descriptor is opened when needed; the identity is checked each time. */
 struct gq_shard {
 	char *path;      /* as the system needs it */
 	char *name;      /* relative to the checkpoint, for messages and for OUT */
 	int fd;          /* -1 while closed */
+	unsigned users;  /* reads under way on fd: it is not closed under them */
 	uint64_t size, dev, ino;
 	int64_t mtime_ns;
 	struct gq_st *st; /* NULL if the header could not be read */
@@ -33,6 +36,7 @@ struct gq_shards {
 	struct gq_shard *items;
 	size_t n;
 	unsigned n_open;
+	pthread_mutex_t *lock;     /* of descriptors: n_open, and fd and users of every file */
 	struct gq_tensor *tensors; /* by shard, in header order */
 	size_t n_tensors;
 	struct gq_map by_name;   /* name -> index in tensors; the first of two of one name */
@@ -68,11 +72,12 @@ bool gq_shards_hold_qzeros(const struct gq_shards *shards);
 
 const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n);
 
-/* Opens (or hands out again) the descriptor of a shard. GPTQ_E_IO, also if the file is no longer the one whose
- * header was read (size, inode or modification time differ). */
+/* Opens (or hands out again) the descriptor of a shard, which stays open until the next call on these shards.
+ * GPTQ_E_IO, also if the file is no longer the one whose header was read (size, inode or modification time differ). */
 enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
 
-/* Reads nbytes of a tensor from its byte `offset` on. The span was checked against the file's size. */
+/* Reads nbytes of a tensor from its byte `offset` on. The span was checked against the file's size. Several threads may
+ * read at once. */
 enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,
 				   size_t nbytes, struct gptq_error *err);
 

@@ -139,6 +139,16 @@ enum gq_sniff gq_sniff(const unsigned char *p, size_t n)
 	return kind ? kind : sniff_text(p, n);
 }
 
+enum gq_sniff gq_sniff_again(const unsigned char *p, size_t n)
+{
+	enum gq_sniff kind = gq_sniff(p, n);
+
+	/* 80 02 .. 80 05: PROTO of a pickle; an honest header would begin with white space or '{' behind 8 bytes. */
+	if (kind == GQ_SNIFF_NONE && n > 8 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 && !memchr(" \t\r\n{", p[8], 5))
+		return GQ_SNIFF_PICKLE;
+	return kind;
+}
+
 const char *gq_sniff_name(enum gq_sniff kind)
 {
 	return (size_t)kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind].name : "unknown";

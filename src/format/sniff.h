@@ -32,6 +32,9 @@ enum gq_sniff {
 /* n bytes from the start of a file; fewer than GQ_SNIFF_BYTES only if the file has no more. */
 enum gq_sniff gq_sniff(const unsigned char *p, size_t n);
 
+/* The same once the JSON behind a plausible length has failed: then the marks of a pickle need not be as clear. */
+enum gq_sniff gq_sniff_again(const unsigned char *p, size_t n);
+
 /* A stable word: "lfs-pointer", "html", ... "unknown" for GQ_SNIFF_NONE. */
 const char *gq_sniff_name(enum gq_sniff kind);
 

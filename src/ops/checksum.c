@@ -115,31 +115,48 @@ static enum gptq_status digest_blob(struct gq_inspection *in, const char *path, 
 	return status;
 }
 
-/* A link into a cache's blobs: its target's name is the digest of its bytes. */
-static enum gptq_status check_blob(struct gq_inspection *in, const struct gq_tree_entry *e, unsigned char *buffer,
+/* A link into a cache's blobs: its target's name is the digest of its bytes. Anything else is none of ours. */
+static enum gptq_status check_blob(struct gq_inspection *in, const char *path, const char *place, unsigned char *buffer,
 				   struct gptq_error *err)
 {
 	char target[4096], hex[2 * EVP_MAX_MD_SIZE + 1];
-	char *path = gq_path_join(in->source.dir, e->path);
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	enum gptq_status status;
 	const char *name;
-	enum gptq_status status = GPTQ_OK;
-	ssize_t n = path ? readlink(path, target, sizeof(target) - 1) : -1;
 
-	if (!path)
-		return gq_fail_nomem(err);
-	if (n > 0) {
-		target[n] = '\0';
-		name = gq_path_base(target);
-		if (strstr(target, "blobs/") && (is_hex(name, 64) || is_hex(name, 40))) {
-			status = digest_blob(in, path, name, buffer, hex, err);
-			if (status == GPTQ_OK && strcmp(hex, name) != 0)
-				status = gq_find(in, GQ_CODE_BLOB_HASH_MISMATCH, e->path, err,
-						 "the blob's name promises %s, but its bytes give %s: it is damaged or was "
-						 "changed; delete it and download it again",
-						 name, hex);
-		}
+	if (n <= 0)
+		return GPTQ_OK;
+	target[n] = '\0';
+	name = gq_path_base(target);
+	if (!strstr(target, "blobs/") || !(is_hex(name, 64) || is_hex(name, 40)))
+		return GPTQ_OK;
+	status = digest_blob(in, path, name, buffer, hex, err);
+	if (status != GPTQ_OK || strcmp(hex, name) == 0)
+		return status;
+	return gq_find(in, GQ_CODE_BLOB_HASH_MISMATCH, place, err,
+		       "the blob's name promises the digest %s, but its bytes have %s: it is damaged or was changed; "
+		       "delete it "
+		       "and download it again",
+		       name, hex);
+}
+
+static enum gptq_status check_blobs(struct gq_inspection *in, unsigned char *buffer, struct gptq_error *err)
+{
+	const struct gq_tree *tree = &in->source.tree;
+	enum gptq_status status = GPTQ_OK;
+
+	if (in->source.file)
+		return check_blob(in, in->source.file, gq_path_base(in->source.file), buffer, err);
+	for (size_t i = 0; i < tree->n_entries && status == GPTQ_OK; i++) {
+		const struct gq_tree_entry *e = &tree->entries[i];
+		char *path;
+
+		if (!e->is_link || e->is_dir || !e->ino)
+			continue;
+		path = gq_path_join(in->source.dir, e->path);
+		status = path ? check_blob(in, path, e->path, buffer, err) : gq_fail_nomem(err);
+		gq_free(path);
 	}
-	gq_free(path);
 	return status;
 }
 
@@ -147,7 +164,6 @@ enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_erro
 {
 	const EVP_MD *md = in->options->checksum == GPTQ_CHECKSUM_SHA256 ? EVP_sha256() : NULL;
 	struct gptq_inspect_report *r = in->report;
-	const struct gq_tree *tree = &in->source.tree;
 	enum gptq_status status = GPTQ_OK;
 	unsigned char *buffer;
 
@@ -163,9 +179,8 @@ enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_erro
 		if (status == GPTQ_OK && !(r->tensors[i].digest = gq_strdup(hex)))
 			status = gq_fail_nomem(err);
 	}
-	for (size_t i = 0; i < tree->n_entries && md && status == GPTQ_OK; i++)
-		if (tree->entries[i].is_link && !tree->entries[i].is_dir && tree->entries[i].ino)
-			status = check_blob(in, &tree->entries[i], buffer, err);
+	if (status == GPTQ_OK && md)
+		status = check_blobs(in, buffer, err);
 	gq_free(buffer);
 	return status;
 }

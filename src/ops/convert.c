@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum gptq_status check_options(const struct gptq_convert_options *o, struct gptq_error *err)
+enum gptq_status gq_convert_check_options(const struct gptq_convert_options *o, struct gptq_error *err)
 {
 	if (o->struct_size != sizeof(*o))
 		return gq_fail(err, GPTQ_E_ARG, "options.struct_size is not that of this library's options");
@@ -151,6 +151,15 @@ static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error
 	return status;
 }
 
+enum gptq_status gq_convert_check_layers(struct gq_source *s, struct gptq_error *err)
+{
+	enum gptq_status status = check_layers(s, err);
+
+	if (status == GPTQ_OK)
+		status = check_bits(s, err);
+	return status == GPTQ_OK ? check_config_bits(s, err) : status;
+}
+
 /* Survey, formats and styles of one unit whose source is open. */
 enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *u, enum gptq_zeros_format format,
 					struct gptq_error *err)
@@ -283,13 +292,30 @@ static enum gptq_status open_model(struct gq_conversion *cv, struct gptq_error *
 	return GPTQ_OK;
 }
 
-/* Everything up to the first byte written. */
-static enum gptq_status decide(struct gq_conversion *cv, struct gptq_error *err)
+/* What an interrupted in-place conversion left is neither the one checkpoint nor the other. */
+static enum gptq_status check_interrupted(struct gq_conversion *cv, struct gptq_error *err)
+{
+	char *journal;
+	enum gptq_status status = gq_source_journal(&cv->units[0].source, &journal, err);
+
+	if (status == GPTQ_OK && journal) {
+		status = gq_fail(err, GPTQ_E_ARG,
+				 "an in-place conversion was interrupted here, and this is its journal: gptq-convert --in-place "
+				 "on the same path finishes it, --rollback undoes it");
+		gq_error_file(err, journal);
+	}
+	gq_free(journal);
+	return status;
+}
+
+enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *err)
 {
 	enum gptq_status status = open_model(cv, err);
 	const struct gq_source *s = &cv->units[0].source;
 
 	if (status == GPTQ_OK)
+		status = check_interrupted(cv, err);
+	if (status == GPTQ_OK && cv->out)
 		status = check_places(cv, err);
 	/* A foreign label explains tensors that are none of ours, so it is looked at before them. */
 	if (status == GPTQ_OK)
@@ -297,11 +323,7 @@ static enum gptq_status decide(struct gq_conversion *cv, struct gptq_error *err)
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(s, err);
 	if (status == GPTQ_OK)
-		status = check_layers(s, err);
-	if (status == GPTQ_OK)
-		status = check_bits(s, err);
-	if (status == GPTQ_OK)
-		status = check_config_bits(&cv->units[0].source, err);
+		status = gq_convert_check_layers(&cv->units[0].source, err);
 	if (status == GPTQ_OK)
 		status = settle_model(cv, err);
 	if (status == GPTQ_OK)
@@ -350,7 +372,7 @@ static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *e
 	return status;
 }
 
-static void free_conversion(struct gq_conversion *cv)
+void gq_convert_free(struct gq_conversion *cv)
 {
 	for (size_t i = 0; i < cv->n_units; i++) {
 		gq_survey_free(&cv->units[i].survey);
@@ -363,6 +385,21 @@ static void free_conversion(struct gq_conversion *cv)
 	gq_free(cv->texts);
 }
 
+enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gptq_convert_options *o = cv->options;
+
+	cv->wishes = (struct gq_wishes){.from = o->from,
+					.v1_style = o->v1_style,
+					.accept_damaged = o->accept_damaged,
+					.per_layer = o->per_layer,
+					.relabel = o->relabel};
+	cv->watch.hooks = o->hooks;
+	cv->units = gq_calloc(1, sizeof(*cv->units));
+	cv->report = gq_calloc(1, sizeof(*cv->report));
+	return cv->units && cv->report ? GPTQ_OK : gq_fail_nomem(err);
+}
+
 enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq_convert_options *options,
 			      struct gptq_convert_report **report, struct gptq_error *err)
 {
@@ -373,21 +410,21 @@ enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq
 		*report = NULL;
 	if (!in || !out || !options)
 		return gq_fail(err, GPTQ_E_ARG, "in, out and options must not be NULL");
-	status = check_options(options, err);
+	status = gq_convert_check_options(options, err);
 	if (status != GPTQ_OK)
 		return status;
-	cv.wishes = (struct gq_wishes){.from = options->from,
-				       .v1_style = options->v1_style,
-				       .accept_damaged = options->accept_damaged,
-				       .per_layer = options->per_layer,
-				       .relabel = options->relabel};
-	cv.watch.hooks = options->hooks;
-	cv.units = gq_calloc(1, sizeof(*cv.units));
-	cv.report = gq_calloc(1, sizeof(*cv.report));
-	status = cv.units && cv.report ? decide(&cv, err) : gq_fail_nomem(err);
-	if (status == GPTQ_OK && !options->dry_run)
+	status = gq_convert_start(&cv, err);
+	if (status == GPTQ_OK)
+		status = gq_convert_decide(&cv, err);
+	if (status == GPTQ_OK && options->verify_weights && !options->dry_run) {
+		status = gq_prover_open(GPTQ_METHOD_AUTO, options->device, options->device_number, &cv.prover, err);
+		if (status == GPTQ_OK)
+			status = carry_out(&cv, err);
+		gq_prover_close(&cv.prover);
+	} else if (status == GPTQ_OK && !options->dry_run) {
 		status = carry_out(&cv, err);
-	free_conversion(&cv);
+	}
+	gq_convert_free(&cv);
 	if (status == GPTQ_OK && report)
 		*report = cv.report;
 	else

@@ -134,6 +134,8 @@ static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, 
 		status = check_metadata(cv, u, &written, err);
 	for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++)
 		status = check_layer(cv, u, i, &written, err);
+	if (status == GPTQ_OK && cv->options->verify_weights)
+		status = gq_convert_prove(cv, u, &written, err);
 	gq_shards_close(&written);
 out:
 	gq_problems_free(&problems);

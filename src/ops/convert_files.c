@@ -125,12 +125,37 @@ static bool is_other_weights(const char *name)
 	return false;
 }
 
+/* In place nothing is left out, but some of what stays is no longer true. */
+static enum gptq_status plan_in_place(struct gq_conversion *cv, struct gptq_error *err)
+{
+	const struct gq_tree *tree = &cv->units[0].source.tree;
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t i = 0; i < tree->n_entries && status == GPTQ_OK; i++) {
+		const char *name = tree->entries[i].path;
+		bool stale;
+
+		if (tree->entries[i].is_dir)
+			continue;
+		status = gq_is_stale_checksum(cv, name, &stale, err);
+		if (status == GPTQ_OK && stale)
+			status = gq_report_warn(cv->report, "checksums-stale", err,
+						"%s names a file that changes, and stays as it is: make it anew", name);
+		if (status == GPTQ_OK && cv->report->n_layers_changed && is_other_weights(name))
+			status = gq_report_warn(cv->report, "other-weights", err,
+						"%s stays as it is and keeps the old zero points", name);
+	}
+	return status;
+}
+
 enum gptq_status gq_convert_plan_files(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
 	struct gptq_convert_report *r = cv->report;
 	enum gptq_status status = GPTQ_OK;
 
+	if (!cv->out)
+		return plan_in_place(cv, err);
 	r->n_bytes = s->file ? s->shards.items[0].size : 0;
 	for (size_t i = 0; i < s->tree.n_skipped && status == GPTQ_OK; i++)
 		status = gq_report_not_copied(r, s->tree.skipped[i], err);

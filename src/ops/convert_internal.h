@@ -8,6 +8,7 @@
  *   convert_files.c   which file goes over how
  *   convert_write.c   write everything under a temporary name
  *   convert_check.c   read it back
+ *   convert_prove.c   and, if asked for, compare all weights
  *   convert.c         rename, hand out the report
  */
 #ifndef GQ_OPS_CONVERT_INTERNAL_H
@@ -15,6 +16,7 @@
 
 #include "base/copy.h"
 #include "base/output.h"
+#include "ops/prove.h"
 #include "ops/settle.h"
 
 /* Files whose layers are judged and converted together: the model, or one stray file beside it. */
@@ -37,7 +39,8 @@ struct gq_new_text {
 struct gq_conversion {
 	const struct gptq_convert_options *options;
 	struct gq_wishes wishes;
-	const char *in, *out;
+	const char *in, *out; /* out NULL: in place, or a stream */
+	bool in_place;
 	struct gq_unit *units; /* the model first */
 	size_t n_units;
 	enum gptq_zeros_format from, to; /* from NONE: by layer */
@@ -48,6 +51,7 @@ struct gq_conversion {
 	struct gptq_convert_report *report;
 	struct gq_output output;
 	struct gq_copy_watch watch;
+	struct gq_prover prover; /* with options->verify_weights */
 };
 
 /* Does the layer's qzeros change? And the style in which v1 is read or written then. */
@@ -61,8 +65,18 @@ enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct g
 enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
 			       struct gq_buf *out, struct gptq_error *err);
 
+/* options that contradict themselves. */
+enum gptq_status gq_convert_check_options(const struct gptq_convert_options *options, struct gptq_error *err);
+/* Allocates what a conversion whose options are set needs; gq_convert_free() frees all but the report. */
+enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *err);
+/* Everything up to the first byte written: opens cv->in, settles, plans. */
+enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *err);
+void gq_convert_free(struct gq_conversion *cv);
+
 /* What cannot be gone on with: the first error among the problems of opening and surveying. */
 enum gptq_status gq_convert_check_problems(const struct gq_source *source, struct gptq_error *err);
+/* Are there layers, and is their width what --bits and config say? */
+enum gptq_status gq_convert_check_layers(struct gq_source *source, struct gptq_error *err);
 /* Formats and styles of a unit whose source is open and surveyed. */
 enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *unit, enum gptq_zeros_format format,
 					struct gptq_error *err);
@@ -72,6 +86,9 @@ enum gptq_status gq_convert_strays(struct gq_conversion *cv, struct gptq_error *
 enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *err);
+/* Compares the weights of a unit with those of its files as they were written. */
+enum gptq_status gq_convert_prove(struct gq_conversion *cv, struct gq_unit *unit, struct gq_shards *written,
+				  struct gptq_error *err);
 
 /* Report helpers. */
 __attribute__((format(printf, 4, 5))) enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,

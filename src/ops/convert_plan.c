@@ -151,8 +151,38 @@ static bool has_width(const struct gq_conversion *cv, unsigned bits)
 	return false;
 }
 
+/*
+ * The layers that are v1 already, of a mixed model going to v1: they are kept, in the style that they have. All false
+ * and NONE elsewhere.
+ */
+struct kept {
+	struct gq_style_choice styles[GQ_N_WIDTHS];
+	bool any, written[GQ_N_WIDTHS]; /* layers of that width are written beside them */
+};
+
+static enum gptq_status find_kept(struct gq_conversion *cv, struct kept *kept, struct gptq_error *err)
+{
+	struct gq_unit *u = &cv->units[0];
+
+	*kept = (struct kept){.any = !cv->from && cv->to == GPTQ_ZEROS_V1};
+	for (size_t k = 0; k < cv->n_units && kept->any; k++)
+		for (size_t i = 0; i < cv->units[k].source.layers.n; i++)
+			if (gq_layer_changes(cv, &cv->units[k], i))
+				kept->written[gq_width_index(cv->units[k].source.layers.items[i].pack.bits)] = true;
+	return kept->any ? gq_best_styles(&u->source, &u->survey, u->formats, kept->styles, err) : GPTQ_OK;
+}
+
+static bool keeps_word(const struct kept *kept)
+{
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+		if (kept->styles[w].n_layers && kept->styles[w].style == GPTQ_STYLE_WORD)
+			return true;
+	return false;
+}
+
 /* In which style v1 is written, and what the configs have to remember of it. */
-static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, struct gptq_error *err)
+static enum gptq_status choose_record(struct gq_conversion *cv, const struct kept *kept, bool any_zero,
+				      struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
 	enum gptq_v1_style style = cv->write_style;
@@ -170,8 +200,10 @@ static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, s
 	if (any_zero || (three && style == GPTQ_STYLE_GPTQMODEL_3BIT))
 		cv->record = gptq_style_name(style);
 	else if (three && gq_source_producer_style(s, 3, &refuse) == GPTQ_STYLE_GPTQMODEL_3BIT)
-		cv->record = gptq_style_name(style ? style : GPTQ_STYLE_LANE);
-	if (!cv->record)
+		cv->record = gptq_style_name(style ? style : keeps_word(kept) ? GPTQ_STYLE_WORD : GPTQ_STYLE_LANE);
+	if (!cv->record && kept->any && s->record)
+		cv->record = GQ_RECORD_KEEP; /* it speaks of the layers that stay, and nothing written is against it */
+	if (!cv->record || !cv->record[0])
 		return GPTQ_OK;
 	if (!s->main || s->file) /* no config is written: see warn_readers */
 		return GPTQ_OK;
@@ -179,33 +211,40 @@ static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, s
 	return cv->report->record ? GPTQ_OK : gq_fail_nomem(err);
 }
 
-/*
- * A mixed model going to v1 keeps the layers that are v1 already, in the style that they have: one record must be true
- * of them and of those that are written now.
- */
-static enum gptq_status check_kept_layers(struct gq_conversion *cv, bool any_zero, struct gptq_error *err)
+static enum gptq_status refuse_kept(const struct gq_conversion *cv, const struct gq_style_choice *kept,
+				    enum gptq_v1_style now, struct gptq_error *err)
 {
-	struct gq_unit *u = &cv->units[0];
-	struct gq_style_choice kept[GQ_N_WIDTHS];
-	enum gptq_status status;
+	bool legacy = kept->style == GPTQ_STYLE_GPTQMODEL_3BIT && !cv->write_style;
 
-	if (cv->from || cv->to != GPTQ_ZEROS_V1 || !any_zero)
-		return GPTQ_OK;
-	status = gq_best_styles(&u->source, &u->survey, u->formats, kept, err);
-	for (unsigned w = 0; w < GQ_N_WIDTHS && status == GPTQ_OK; w++) {
-		enum gptq_v1_style now = gq_style_for_width(cv->write_style, kept[w].bits);
+	return gq_fail(err, GPTQ_E_REFUSED,
+		       "the layers that are v1 already are stored in the style %s at %u bits, and the others would be written "
+		       "as %s: no one style would be true of the model\n%s--to v2 has no such question",
+		       kept->style ? gptq_style_name(kept->style) : "(open)", kept->bits, gptq_style_name(now),
+		       legacy ? "--v1-style gptqmodel-3bit writes the others alike; " : "");
+}
 
-		if (!kept[w].n_layers || kept[w].style == GPTQ_STYLE_CLEAN || kept[w].style == now)
+/*
+ * What is written, and what is recorded, must be true of the layers that are kept, too. At 3 bits the styles part at
+ * every lane, elsewhere at z = 0 alone.
+ */
+static enum gptq_status check_kept_layers(const struct gq_conversion *cv, const struct kept *kept, bool any_zero,
+					  struct gptq_error *err)
+{
+	enum gptq_v1_style recorded = cv->record && cv->record[0] ? gq_style_from_name(cv->record) : GPTQ_STYLE_NONE;
+	enum gptq_v1_style written = cv->write_style ? cv->write_style : GPTQ_STYLE_LANE;
+
+	for (unsigned w = 0; w < GQ_N_WIDTHS && kept->any; w++) {
+		const struct gq_style_choice *c = &kept->styles[w];
+		enum gptq_v1_style now = gq_style_for_width(recorded ? recorded : written, c->bits);
+		bool matters = any_zero || recorded || (c->bits == 3 && kept->written[w]);
+
+		if (!c->n_layers || !matters || c->style == now)
 			continue;
-		status = gq_fail(
-			err, GPTQ_E_REFUSED,
-			"the layers that are v1 already store z = 0 in the style %s at %u bits, and --v1-style %s "
-			"would write the others differently: no one style would be true of the model\n"
-			"--to v2 has no such question",
-			kept[w].style ? gptq_style_name(kept[w].style) : "(open)", kept[w].bits,
-			gptq_style_name(cv->write_style));
+		if (c->style == GPTQ_STYLE_CLEAN && now != GPTQ_STYLE_GPTQMODEL_3BIT)
+			continue;
+		return refuse_kept(cv, c, now, err);
 	}
-	return status;
+	return GPTQ_OK;
 }
 
 static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bool asymmetric, struct gptq_error *err)
@@ -236,14 +275,16 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 					"vLLM loads no packing_format that means v2 (auto_round:gptqmodel)");
 	if (status == GPTQ_OK && s->file)
 		status = gq_report_warn(cv->report, "no-config-written", err,
-					"a lone file: no config was written, so the config beside OUT must say "
+					"a lone file: no config was written, so the config beside %s must say "
 					"checkpoint_format \"%s\"",
+					cv->in_place ? "it" : "OUT",
 					gq_label_word(gq_label_of_format(cv->to)));
 	else if (status == GPTQ_OK && !s->main)
 		status = gq_report_warn(
 			cv->report, "no-config-written", err,
-			"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
+			"the folder has no GPTQ config, so nothing in %s says that it is %s, and loaders "
 			"take it for gptq",
+			cv->in_place ? "it" : "OUT",
 			gq_label_word(gq_label_of_format(cv->to)));
 	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(
@@ -373,13 +414,16 @@ enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *er
 {
 	bool any_zero, asymmetric;
 	enum gptq_status status;
+	struct kept kept;
 
 	cv->write_style = cv->to == GPTQ_ZEROS_V1 ? cv->options->v1_style : GPTQ_STYLE_NONE;
 	status = count_zeros(cv, &any_zero, &asymmetric, err);
 	if (status == GPTQ_OK)
-		status = check_kept_layers(cv, any_zero, err);
+		status = find_kept(cv, &kept, err);
 	if (status == GPTQ_OK)
-		status = choose_record(cv, any_zero, err);
+		status = choose_record(cv, &kept, any_zero, err);
+	if (status == GPTQ_OK)
+		status = check_kept_layers(cv, &kept, any_zero, err);
 	if (status == GPTQ_OK && !cv->units[0].source.file)
 		status = make_texts(cv, err);
 	if (status == GPTQ_OK)

@@ -88,6 +88,7 @@ void gptq_convert_report_free(struct gptq_convert_report *r)
 	gq_free(r->not_copied);
 	gq_free(r->evidence);
 	gq_free(r->record);
+	gq_free(r->verify_device);
 	gq_free(r->first_layer);
 	gq_free(r);
 }

@@ -15,12 +15,19 @@
 
 /* --------------------------------------------------------------------------------------------------- findings */
 
+static bool is_opening_trouble(enum gq_code code)
+{
+	return code == GQ_CODE_SHARD_MISSING || code == GQ_CODE_SHARD_SHORT || code == GQ_CODE_SHARD_TRAILING_BYTES ||
+	       code == GQ_CODE_LFS_POINTER || code == GQ_CODE_NOT_SAFETENSORS || code == GQ_CODE_SHARD_UNREADABLE ||
+	       code == GQ_CODE_INDEX_INVALID;
+}
+
 static enum gptq_status add_finding(struct gq_inspection *in, enum gq_code code, const char *where, const char *text,
 				    struct gptq_error *err)
 {
 	static const enum gptq_severity severities[] = {GPTQ_NOTE, GPTQ_WARNING, GPTQ_ERROR};
 	struct gptq_inspect_report *r = in->report;
-	void *grown = gq_realloc_array(r->findings, r->n_findings + 1, sizeof(*r->findings));
+	void *grown = gq_array_more(r->findings, r->n_findings, sizeof(*r->findings));
 	struct gptq_finding *f;
 
 	if (!grown)
@@ -30,7 +37,8 @@ static enum gptq_status add_finding(struct gq_inspection *in, enum gq_code code,
 	*f = (struct gptq_finding){.severity = severities[gq_code_severity(code)],
 				   .code = gq_code_text(code),
 				   .where = gq_strdup(where ? where : ""),
-				   .text = gq_strdup(text)};
+				   .text = gq_strdup(text),
+				   .unreadable = is_opening_trouble(code)};
 	return f->where && f->text ? GPTQ_OK : gq_fail_nomem(err);
 }
 
@@ -107,8 +115,11 @@ static enum gptq_status fill_label(struct gq_inspection *in, struct gptq_error *
 		return gq_fail_nomem(err);
 	for (size_t i = 0; i < labels->n_sources; i++) {
 		struct gptq_label_source *to = &r->label_sources[r->n_label_sources++];
+		const char *file = labels->sources[i]->file;
+		char masked[512];
 
-		to->file = gq_strdup(labels->sources[i]->file);
+		gq_mask(masked, sizeof(masked), file, strlen(file), false); /* a shard may have any name */
+		to->file = gq_strdup(masked);
 		to->key = gq_strdup(labels->sources[i]->key);
 		to->value = gq_strdup(labels->sources[i]->value);
 		if (!to->file || !to->key || !to->value)
@@ -147,34 +158,51 @@ static enum gptq_status fill_config(struct gq_inspection *in, struct gptq_error 
 /* A checkpoint in another format: named by its label, else by its tensors. */
 static enum gptq_status name_other_format(struct gq_inspection *in, struct gptq_error *err)
 {
-	struct gptq_inspect_report *r = in->report;
-	const struct gq_foreign_format *f = NULL;
-	uint64_t n = 0;
+	const struct gq_label_place *culprit = in->source.labels.culprit;
+	struct gptq_other_format *o = &in->report->other;
+	const struct gq_foreign_format *by_label = NULL, *by_tensors = NULL, *f;
+	struct gq_foreign found = {0};
+	enum gptq_status status;
 
-	if (in->source.labels.culprit && in->source.labels.culprit->label == GQ_LABEL_FOREIGN) {
-		f = in->source.labels.culprit->format;
-	} else if (in->source.layers.n == 0) {
-		const char *word = gq_foreign_by_tensors(&in->source.shards, &n);
-
-		f = word ? gq_word_foreign(word, strlen(word)) : NULL;
-		if (f && gq_find(in, GQ_CODE_NOT_GPTQ, "", err, "by their names and shapes the tensors are %s, in %llu modules (%s)",
-				 f->name, (unsigned long long)n, f->sentence) != GPTQ_OK)
-			return GPTQ_E_NOMEM;
+	if (culprit && culprit->label == GQ_LABEL_FOREIGN)
+		by_label = culprit->format;
+	if (in->source.layers.n == 0) {
+		gq_foreign_find(&in->source.shards, &found);
+		by_tensors = found.word ? gq_word_foreign(found.word, strlen(found.word)) : NULL;
 	}
+	f = by_label ? by_label : by_tensors;
 	if (!f)
 		return GPTQ_OK;
-	r->other_format = gq_strdup(f->name);
-	r->other_format_text = gq_strdup(f->sentence);
-	return r->other_format && r->other_format_text ? GPTQ_OK : gq_fail_nomem(err);
+	status = by_tensors && !in->report->headers_only ? gq_foreign_read(&in->source.shards, &found, err) : GPTQ_OK;
+	if (status != GPTQ_OK)
+		return status;
+	o->name = gq_strdup(f->name);
+	o->text = gq_strdup(f->sentence);
+	if (!o->name || !o->text)
+		return gq_fail_nomem(err);
+	if (by_tensors && strcmp(by_tensors->name, f->name) == 0) {
+		o->by_tensors = true;
+		o->layout = found.layout;
+		o->n_modules = found.n_modules;
+		o->n_weights = found.n_weights;
+		o->n_bits = found.n_bits;
+		o->bits_min = found.bits_min;
+		o->bits_max = found.bits_max;
+		o->group_size = found.group_size;
+		o->widths = found.widths;
+	}
+	if (by_label)
+		return GPTQ_OK; /* inspect_config.c says it */
+	return gq_find(in, GQ_CODE_NOT_GPTQ, "", err,
+		       "the tensors are %s, by their names and shapes, in %llu modules: %s", f->name,
+		       (unsigned long long)found.n_modules, f->sentence);
 }
 
 /* --------------------------------------------------------------------------------------------------- verdict */
 
 static enum gptq_zeros_format format_of_label(const struct gq_labels *labels)
 {
-	if (!labels->consistent)
-		return GPTQ_ZEROS_NONE;
-	return labels->value == GQ_LABEL_V1 ? GPTQ_ZEROS_V1 : labels->value == GQ_LABEL_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
+	return labels->consistent ? gq_format_of_label(labels->value) : GPTQ_ZEROS_NONE;
 }
 
 /* By which format each layer's zero points are shown: the model's verdict, the layer's if mixed, the label, v1. */
@@ -298,13 +326,6 @@ static enum gptq_status fill_tensors(struct gq_inspection *in, struct gptq_error
 	return status;
 }
 
-static bool is_opening_trouble(enum gq_code code)
-{
-	return code == GQ_CODE_SHARD_MISSING || code == GQ_CODE_SHARD_SHORT || code == GQ_CODE_SHARD_TRAILING_BYTES ||
-	       code == GQ_CODE_LFS_POINTER || code == GQ_CODE_NOT_SAFETENSORS || code == GQ_CODE_SHARD_UNREADABLE ||
-	       code == GQ_CODE_INDEX_INVALID;
-}
-
 /* ------------------------------------------------------------------------------------------------------- all */
 
 static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
@@ -332,15 +353,17 @@ static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
 	if (status == GPTQ_OK)
 		status = gq_inspect_checksums(in, err);
 	if (status == GPTQ_OK)
+		status = gq_inspect_digests(in, err);
+	if (status == GPTQ_OK)
 		status = gq_inspect_config_findings(in, err);
 	if (status == GPTQ_OK)
 		status = gq_inspect_tensor_findings(in, err);
+	for (size_t i = 0; i < r->n_findings; i++)
+		r->unreadable = r->unreadable || r->findings[i].unreadable;
 	if (status == GPTQ_OK)
 		status = gq_inspect_readers(in, err);
 	if (status == GPTQ_OK)
 		status = gq_dynamic_check(s->dynamic, err);
-	for (size_t i = 0; i < s->problems.n; i++)
-		r->unreadable = r->unreadable || is_opening_trouble(s->problems.items[i].code);
 	if (status == GPTQ_OK && r->n_findings) /* else the last one may be half filled */
 		qsort(r->findings, r->n_findings, sizeof(*r->findings), by_weight);
 	return status;
@@ -413,8 +436,9 @@ static enum gptq_status read_up_to(int fd, void *buf, size_t n, size_t *got, str
 
 static enum gptq_status read_stream_header(int fd, struct gq_st **st, struct gptq_error *err)
 {
+	struct gq_st_diagnosis diagnosis = {.fault = GQ_ST_NONE};
 	unsigned char first[GQ_SNIFF_BYTES];
-	size_t got, more;
+	size_t got, have, more = 0;
 	uint64_t n;
 	char *header;
 	enum gptq_status status = read_up_to(fd, first, sizeof(first), &got, err);
@@ -426,18 +450,16 @@ static enum gptq_status read_stream_header(int fd, struct gq_st **st, struct gpt
 	header = gq_malloc_array((size_t)n, 1);
 	if (!header)
 		return gq_fail_nomem(err);
-	got -= 8;
-	if (got > n)
-		got = (size_t)n;
-	memcpy(header, first + 8, got);
-	status = read_up_to(fd, header + got, (size_t)n - got, &more, err);
-	if (status == GPTQ_OK && got + more < n)
+	have = got - 8 < n ? got - 8 : (size_t)n;
+	memcpy(header, first + 8, have);
+	status = read_up_to(fd, header + have, (size_t)n - have, &more, err);
+	if (status == GPTQ_OK && have + more < n)
 		status = gq_fail(err, GPTQ_E_FORMAT, "the stream ends inside its header, after %llu of %llu bytes",
-				 (unsigned long long)(got + more), (unsigned long long)n);
+				 (unsigned long long)(have + more), (unsigned long long)n);
 	if (status == GPTQ_OK)
-		status = gq_st_parse(header, (size_t)n, GQ_ST_ANY_SIZE, NULL, st, NULL, err);
+		status = gq_st_parse(header, (size_t)n, GQ_ST_ANY_SIZE, NULL, st, &diagnosis, err);
 	gq_free(header);
-	return status;
+	return gq_st_sniff_again(status, first, got, &diagnosis, err);
 }
 
 enum gptq_status gptq_inspect_stream(int fd, const struct gptq_inspect_options *options,
@@ -445,13 +467,14 @@ enum gptq_status gptq_inspect_stream(int fd, const struct gptq_inspect_options *
 {
 	struct gq_inspection in = {.options = options};
 	enum gptq_status status = begin(&in, "-", err);
+	const struct gq_source_options none = {0};
 	struct gq_st *st = NULL;
 
 	*report = NULL;
 	if (status == GPTQ_OK)
 		status = read_stream_header(fd, &st, err);
 	if (status == GPTQ_OK)
-		status = gq_source_adopt(st, "-", &in.source, err);
+		status = gq_source_adopt(st, "-", &none, &in.source, err);
 	if (status == GPTQ_OK) {
 		in.report->kind = GPTQ_KIND_STREAM;
 		in.report->headers_only = true;

@@ -13,16 +13,18 @@ static enum gptq_status label_findings(struct gq_inspection *in, struct gptq_err
 	const struct gq_source *s = &in->source;
 	const struct gptq_inspect_report *r = in->report;
 	const struct gq_labels *labels = &s->labels;
-	const struct gq_label_place *p = labels->culprit ? labels->culprit : labels->n_sources ? labels->sources[0] : NULL;
+	const struct gq_label_place *p = labels->culprit     ? labels->culprit
+					 : labels->n_sources ? labels->sources[0]
+							     : NULL;
 	enum gptq_status status = GPTQ_OK;
 
 	if (labels->value == GQ_LABEL_FOREIGN)
-		return gq_find(in, GQ_CODE_NOT_GPTQ, p->file, err, "%s is \"%s\": the checkpoint is labelled %s (%s)", p->key,
-			       p->value, p->format->name, p->format->sentence);
+		return gq_find(in, GQ_CODE_NOT_GPTQ, p->file, err, "%s is \"%s\": the checkpoint is labelled %s (%s)",
+			       p->key, p->value, p->format->name, p->format->sentence);
 	if (labels->value == GQ_LABEL_UNKNOWN)
 		return gq_find(in, GQ_CODE_LABEL_UNKNOWN, p->file, err,
-			       "%s is \"%s\", a word that no known loader defines; it should say gptq or gptq_v2", p->key,
-			       p->value);
+			       "%s is \"%s\", a word that no known loader defines; it should say gptq or gptq_v2",
+			       p->key, p->value);
 	if (!labels->consistent) {
 		const struct gq_label_place *q = labels->sources[1];
 
@@ -34,18 +36,20 @@ static enum gptq_status label_findings(struct gq_inspection *in, struct gptq_err
 			       p->key, p->value, p->file, q->key, q->value, q->file);
 	}
 	if (r->agrees_with_label == GPTQ_NO && r->verdict != GPTQ_VERDICT_MIXED)
-		return gq_find(in, GQ_CODE_LABEL_CONTRADICTS_TENSORS, p ? p->file : "", err,
-			       "the label says %s, but the tensors are %s: loaders that trust the label read every zero point "
-			       "off by one; gptq-convert --relabel mends the label, --to with --from converts",
-			       labels->word, gptq_verdict_name(r->verdict));
+		return gq_find(
+			in, GQ_CODE_LABEL_CONTRADICTS_TENSORS, p ? p->file : "", err,
+			"the label says %s, but the tensors are %s: loaders that trust the label read every zero point "
+			"off by one; gptq-convert --relabel mends the label, --to with --from converts",
+			labels->word, gptq_verdict_name(r->verdict));
 	if (p || !s->layers.n)
 		return GPTQ_OK;
 	status = gq_find(in, GQ_CODE_LABEL_ABSENT, s->main ? s->main->where : "", err,
 			 "no checkpoint_format (or other label) anywhere; every loader takes that for v1");
 	if (status == GPTQ_OK && r->verdict == GPTQ_VERDICT_V2)
-		status = gq_find(in, GQ_CODE_LABEL_ABSENT_BUT_V2, s->main ? s->main->where : "", err,
-				 "no label, so every loader will read v1, but the tensors are v2; gptq-convert --relabel "
-				 "writes the label");
+		status = gq_find(
+			in, GQ_CODE_LABEL_ABSENT_BUT_V2, s->main ? s->main->where : "", err,
+			"no label, so every loader will read v1, but the tensors are v2; gptq-convert --relabel "
+			"writes the label");
 	return status;
 }
 
@@ -97,9 +101,10 @@ static enum gptq_status compare_configs(struct gq_inspection *in, const char *ke
 				continue;
 			value_text(key, want, a, sizeof(a));
 			value_text(key, have, b, sizeof(b));
-			return gq_find(in, GQ_CODE_CONFIGS_DISAGREE, key, err,
-				       "%s is %s in %s, but %s in %s; loaders read one or the other: make them say the same",
-				       key, a, first->where, b, c->where);
+			return gq_find(
+				in, GQ_CODE_CONFIGS_DISAGREE, key, err,
+				"%s is %s in %s, but %s in %s; loaders read one or the other: make them say the same",
+				key, a, first->where, b, c->where);
 		}
 	}
 	return GPTQ_OK;
@@ -130,16 +135,18 @@ static enum gptq_status bits_findings(struct gq_inspection *in, struct gptq_erro
 		}
 	}
 	if (n_bits)
-		status = gq_find_layer(in, GQ_CODE_BITS_DISAGREE, bits_at, err,
-				       "the config says %u bits, the tensors are %u bits, in %llu of %zu layers; correct the "
-				       "config (or its dynamic rules)",
-				       bits_claim.bits, bits_at->pack.bits, (unsigned long long)n_bits, s->layers.n);
+		status = gq_find_layer(
+			in, GQ_CODE_BITS_DISAGREE, bits_at, err,
+			"the config says %u bits, the tensors are %u bits, in %llu of %zu layers; correct the "
+			"config (or its dynamic rules)",
+			bits_claim.bits, bits_at->pack.bits, (unsigned long long)n_bits, s->layers.n);
 	if (status == GPTQ_OK && n_group)
-		status = gq_find_layer(in, GQ_CODE_GROUP_SIZE_DISAGREE, group_at, err,
-				       "the config's group_size %lld does not give the %llu groups that scales has for %llu "
-				       "rows, in %llu of %zu layers; correct the config (or its dynamic rules)",
-				       (long long)group_claim.group_size, (unsigned long long)group_at->groups,
-				       (unsigned long long)group_at->in_features, (unsigned long long)n_group, s->layers.n);
+		status = gq_find_layer(
+			in, GQ_CODE_GROUP_SIZE_DISAGREE, group_at, err,
+			"the config's group_size %lld does not give the %llu groups that scales has for %llu "
+			"rows, in %llu of %zu layers; correct the config (or its dynamic rules)",
+			(long long)group_claim.group_size, (unsigned long long)group_at->groups,
+			(unsigned long long)group_at->in_features, (unsigned long long)n_group, s->layers.n);
 	return status;
 }
 
@@ -153,20 +160,22 @@ static enum gptq_status flag_findings(struct gq_inspection *in, struct gptq_erro
 
 	if (s->layers.n && s->main && !s->main->sym.present)
 		status = gq_find(in, GQ_CODE_SYM_ABSENT, s->main->where, err,
-				 "no sym flag; loaders take that for true");
+				 "no sym flag, which loaders take for true: write what is so");
 	for (size_t i = 0; i < r->n_layers && in->surveyed; i++)
 		if (r->layers[i].sym == GPTQ_NO && n++ == 0)
 			off = &r->layers[i];
 	if (status == GPTQ_OK && n && s->main && s->main->sym.present && s->main->sym.value)
-		status = gq_find(in, GQ_CODE_SYM_NOT_CONSTANT, off->name, err,
-				 "the config says sym: true, but zero points are not the midpoint in %llu of %zu layers: "
-				 "Marlin kernels ignore them and read these layers wrong; set sym to false",
-				 (unsigned long long)n, r->n_layers);
+		status = gq_find(
+			in, GQ_CODE_SYM_NOT_CONSTANT, off->name, err,
+			"the config says sym: true, but zero points are not the midpoint in %llu of %zu layers: "
+			"Marlin kernels ignore them and read these layers wrong; set sym to false",
+			(unsigned long long)n, r->n_layers);
 	if (status == GPTQ_OK && in->surveyed && s->main && s->main->desc_act.present && s->main->desc_act.value &&
 	    r->n_layers && r->act_order_data == GPTQ_NO)
-		status = gq_find(in, GQ_CODE_G_IDX_TRIVIAL_UNDER_DESC_ACT, s->main->where, err,
-				 "desc_act is true, but every g_idx is plain k / group_size: loaders may take a slower path "
-				 "for nothing (static_groups and act_group_aware do this)");
+		status = gq_find(
+			in, GQ_CODE_G_IDX_TRIVIAL_UNDER_DESC_ACT, s->main->where, err,
+			"desc_act is true, but every g_idx is plain k / group_size: loaders may take a slower path "
+			"for nothing (static_groups and act_group_aware do this)");
 	return status;
 }
 
@@ -205,17 +214,19 @@ static enum gptq_status rule_findings(struct gq_inspection *in, const struct rul
 		gq_mask(text, sizeof(text), rule->text, strlen(rule->text), false);
 		if (uses[i].n_excluded_but_quantised) {
 			gq_mask(name, sizeof(name), uses[i].first, uses[i].first_len, false);
-			status = gq_find(in, GQ_CODE_DYNAMIC_CONTRADICTED, name, err,
-					 "the rule \"%s\" leaves this module out of quantisation, but it has a qweight (%llu "
-					 "modules so): loaders that obey the rule will not load it",
-					 text, (unsigned long long)uses[i].n_excluded_but_quantised);
+			status = gq_find(
+				in, GQ_CODE_DYNAMIC_CONTRADICTED, name, err,
+				"the rule \"%s\" leaves this module out of quantisation, but it has a qweight (%llu "
+				"modules so): loaders that obey the rule will not load it",
+				text, (unsigned long long)uses[i].n_excluded_but_quantised);
 		} else if (rule->problem) {
 			status = gq_find(in, GQ_CODE_DYNAMIC_MATCHES_NOTHING, text, err,
 					 "the pattern does not compile (%s), so the rule never applies", rule->problem);
 		} else if (uses[i].n_limit) {
-			status = gq_find(in, GQ_CODE_DYNAMIC_PATTERN_LIMIT, text, err,
-					 "the pattern takes too long to match and was given up: what it says of its modules is "
-					 "not known; write it more simply");
+			status = gq_find(
+				in, GQ_CODE_DYNAMIC_PATTERN_LIMIT, text, err,
+				"the pattern takes too long to match and was given up: what it says of its modules is "
+				"not known; write it more simply");
 		} else if (!uses[i].n_matches) {
 			status = gq_find(in, GQ_CODE_DYNAMIC_MATCHES_NOTHING, text, err,
 					 "the rule matches no module of this checkpoint; a misspelt name?");
@@ -261,6 +272,7 @@ static enum gptq_status lm_head_findings(struct gq_inspection *in, struct gptq_e
 
 	if (s->main && s->main->lm_head.present && s->main->lm_head.value != quantised && s->layers.n)
 		return gq_find(in, GQ_CODE_LM_HEAD_DISAGREES, s->main->where, err,
+			       "%s; loaders that go by the config look for the wrong tensors: correct it",
 			       quantised ? "lm_head is quantised, but the config says lm_head: false"
 					 : "the config says lm_head: true, but lm_head is not quantised");
 	if (quantised)
@@ -287,7 +299,8 @@ static enum gptq_status base_name_findings(struct gq_inspection *in, struct gptq
 			return GPTQ_OK;
 	gq_mask(masked, sizeof(masked), base, n, false);
 	return gq_find(in, GQ_CODE_BASE_NAME_DEAD, s->main->where, err,
-		       "model_file_base_name is \"%s\", but there is no %s.safetensors and no index of that name: loaders that "
+		       "model_file_base_name is \"%s\", but there is no %s.safetensors and no index of that name: "
+		       "loaders that "
 		       "go by it find nothing; set it to null or to the right name",
 		       masked, masked);
 }

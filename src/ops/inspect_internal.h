@@ -7,6 +7,7 @@
  *   inspect_config.c    findings about labels and configs
  *   inspect_tensors.c   findings about layers and files
  *   checksum.c          digests of tensors and of a hub cache's blobs
+ *   digest.c            digests of weights
  */
 #ifndef GQ_OPS_INSPECT_INTERNAL_H
 #define GQ_OPS_INSPECT_INTERNAL_H
@@ -30,27 +31,44 @@ struct gq_inspection {
 };
 
 /* Adds a finding; text is formatted. `where` may be NULL. */
-__attribute__((format(printf, 5, 6))) enum gptq_status gq_find(struct gq_inspection *in, enum gq_code code,
-							       const char *where, struct gptq_error *err,
-							       const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) enum gptq_status
+gq_find(struct gq_inspection *in, enum gq_code code, const char *where, struct gptq_error *err, const char *fmt, ...);
 /* The same with a layer's name as the place. */
 __attribute__((format(printf, 5, 6))) enum gptq_status gq_find_layer(struct gq_inspection *in, enum gq_code code,
 								     const struct gq_layer *layer,
 								     struct gptq_error *err, const char *fmt, ...);
 
 /* The style in which a layer's v1 lanes are read: LANE where it is open. */
-/* The name of the journal of an in-place conversion, in the folder that it changes. */
-#define GQ_JOURNAL_NAME ".gptq-convert.journal"
-
 enum gptq_v1_style gq_inspect_style(const struct gq_inspection *in, size_t layer);
 
 enum gptq_status gq_inspect_layers(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_config_findings(struct gq_inspection *in, struct gptq_error *err);
+enum gptq_status gq_inspect_expert_findings(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_readers(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_error *err);
+enum gptq_status gq_inspect_digests(struct gq_inspection *in, struct gptq_error *err);
+
+/* Are groups and zero points of a surveyed layer beyond doubt? */
+bool gq_zeros_known(const struct gq_inspection *in, size_t layer);
 
 /* Name of a layer, masked, NUL-terminated, to be freed. */
 char *gq_layer_label(const struct gq_layer *layer);
+
+/* One finding for all layers of a kind, at the first of them. */
+struct gq_tally {
+	const struct gq_layer *first;
+	uint64_t n_layers, n;
+};
+
+static inline void gq_tally_add(struct gq_tally *t, const struct gq_layer *l, uint64_t n)
+{
+	if (!n)
+		return;
+	if (!t->first)
+		t->first = l;
+	t->n_layers++;
+	t->n += n;
+}
 
 #endif

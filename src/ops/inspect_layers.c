@@ -32,25 +32,27 @@ static enum gptq_status fill_shards(const struct gq_inspection *in, const struct
 				    struct gptq_layer_info *info, struct gptq_error *err)
 {
 	const struct gq_tensor *tensors[] = {l->qweight, l->qzeros, l->scales, l->g_idx, l->bias};
-	size_t n = sizeof(tensors) / sizeof(tensors[0]);
+	uint32_t numbers[sizeof(tensors) / sizeof(tensors[0])];
+	size_t n = 0;
 
+	for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++) {
+		bool known = !tensors[i];
+
+		for (size_t k = 0; k < n && !known; k++)
+			known = numbers[k] == tensors[i]->shard;
+		if (!known)
+			numbers[n++] = tensors[i]->shard;
+	}
 	info->shards = gq_calloc(n, sizeof(*info->shards));
 	if (!info->shards)
 		return gq_fail_nomem(err);
 	for (size_t i = 0; i < n; i++) {
-		const char *name = tensors[i] ? in->source.shards.items[tensors[i]->shard].name : NULL;
+		const char *name = in->source.shards.items[numbers[i]].name;
 		char masked[512];
-		bool known = false;
 
-		if (!name)
-			continue;
 		gq_mask(masked, sizeof(masked), name, strlen(name), false);
-		for (size_t k = 0; k < info->n_shards; k++)
-			known = known || strcmp(info->shards[k], masked) == 0;
-		if (known)
-			continue;
-		info->shards[info->n_shards] = gq_strdup(masked);
-		if (!info->shards[info->n_shards])
+		info->shards[i] = gq_strdup(masked);
+		if (!info->shards[i])
 			return gq_fail_nomem(err);
 		info->n_shards++;
 	}

@@ -13,10 +13,22 @@ const char *gptq_reader_answer_name(enum gptq_reader_answer answer)
 
 enum gptq_status gq_inspect_readers(struct gq_inspection *in, struct gptq_error *err)
 {
-	if (!in->source.layers.n && !in->report->other_format)
+	struct gptq_inspect_report *r = in->report;
+	enum gptq_status status;
+	bool broken = false;
+
+	if (!in->source.layers.n && !r->other.name)
 		return GPTQ_OK;
-	return gq_readers_of(&in->source, in->surveyed ? &in->survey : NULL, in->formats, in->styles, in->report->verdict,
-			     NULL, &in->report->readers, &in->report->n_readers, err);
+	status = gq_readers_of(&in->source, in->surveyed ? &in->survey : NULL, in->formats, in->styles, r->verdict,
+			       NULL, &r->readers, &r->n_readers, err);
+	for (size_t i = 0; i < in->source.problems.n; i++)
+		broken = broken || in->source.problems.items[i].code != GQ_CODE_TENSOR_NOT_IN_INDEX;
+	/* What a loader makes of a checkpoint that is not whole was never looked at. */
+	for (size_t i = 0; i < r->n_readers && broken && !r->other.name; i++) {
+		r->readers[i].answer = GPTQ_READER_UNKNOWN;
+		r->readers[i].reason = "the checkpoint is not whole: see the findings";
+	}
+	return status;
 }
 
 static void free_layer(struct gptq_layer_info *l)
@@ -58,8 +70,8 @@ void gptq_inspect_report_free(struct gptq_inspect_report *r)
 	gq_free(r->label);
 	gq_free(r->evidence);
 	gq_free(r->producer);
-	gq_free(r->other_format);
-	gq_free(r->other_format_text);
+	gq_free(r->other.name);
+	gq_free(r->other.text);
 	gq_free(r->weights_digest);
 	gq_free(r);
 }

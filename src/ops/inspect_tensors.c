@@ -36,28 +36,32 @@ static enum gptq_status verdict_findings(struct gq_inspection *in, struct gptq_e
 	if (r->verdict == GPTQ_VERDICT_MIXED) {
 		name_first(in, GPTQ_VERDICT_V1, v1, sizeof(v1));
 		name_first(in, GPTQ_VERDICT_V2, v2, sizeof(v2));
-		return gq_find(in, GQ_CODE_VERDICT_MIXED, "", err,
-			       "some layers are v1 (%s), others v2 (%s): a half-converted model that no loader reads right; "
-			       "gptq-convert --per-layer mends it",
-			       v1, v2);
+		return gq_find(
+			in, GQ_CODE_VERDICT_MIXED, "", err,
+			"some layers are v1 (%s), others are v2 (%s): a half-converted model that no loader reads "
+			"right; gptq-convert --per-layer mends it",
+			v1, v2);
 	}
 	if (r->verdict == GPTQ_VERDICT_UNDETERMINED)
-		status = gq_find(in, GQ_CODE_VERDICT_UNDETERMINED, "", err,
-				 "the tensors leave it open whether the zero points are v1 or v2 (%llu layers read); the label "
-				 "alone decides",
-				 (unsigned long long)r->n_layers_read);
+		status = gq_find(
+			in, GQ_CODE_VERDICT_UNDETERMINED, "", err,
+			"the tensors leave it open whether the zero points are v1 or v2 (%llu layers read); the label "
+			"alone decides",
+			(unsigned long long)r->n_layers_read);
 	for (size_t i = 0; i < r->n_layers && m->n_odd && status == GPTQ_OK; i++)
 		if (in->survey.odd[i])
-			status = gq_find(in, GQ_CODE_LAYER_ODD, r->layers[i].name, err,
-					 "this layer is %s by %s, while the model is %s: converted twice, or not at all?",
-					 gptq_verdict_name(r->layers[i].verdict), r->layers[i].rule,
-					 gptq_verdict_name(r->verdict));
+			status = gq_find(
+				in, GQ_CODE_LAYER_ODD, r->layers[i].name, err,
+				"this layer is %s by %s, while the model is %s: converted twice, or not at all?",
+				gptq_verdict_name(r->layers[i].verdict), r->layers[i].rule,
+				gptq_verdict_name(r->verdict));
 	if (status == GPTQ_OK && !isnan(m->correlation) && m->correlation < 0.6 && r->v1_style != GPTQ_STYLE_SMEARED &&
 	    r->sym_data == GPTQ_NO)
-		status = gq_find(in, GQ_CODE_ZERO_POINTS_UNORDERED, "", err,
-				 "zero points hardly follow the codes of their columns (median correlation %.2f over %llu "
-				 "layers): the columns of qzeros may be in another order",
-				 m->correlation, (unsigned long long)m->n_correlated);
+		status = gq_find(
+			in, GQ_CODE_ZERO_POINTS_UNORDERED, "", err,
+			"zero points hardly follow the codes of their columns (median correlation %.2f over %llu "
+			"layers): the columns of qzeros may be in another order",
+			m->correlation, (unsigned long long)m->n_correlated);
 	return status;
 }
 
@@ -73,16 +77,19 @@ static enum gptq_status style_findings(struct gq_inspection *in, struct gptq_err
 		const struct gq_style_verdict *v = &in->survey.model.style[gq_width_index(r->bits[b].bits)];
 
 		if (r->bits[b].style == GPTQ_STYLE_SMEARED)
-			status = gq_find(in, GQ_CODE_SMEARED_ZEROS, "", err,
-					 "%llu words at %u bits are damaged: a zero point of 0 overwrote those above it when the "
-					 "file was written, and %llu zero points are lost; quantise again, or take a v2 upload",
-					 (unsigned long long)v->damaged_words, r->bits[b].bits,
-					 (unsigned long long)v->unknown_zeros);
+			status = gq_find(
+				in, GQ_CODE_SMEARED_ZEROS, "", err,
+				"words of zero points at %u bits are damaged (%llu): a zero point of 0 overwrote those "
+				"above "
+				"it when the file was written, and %llu are lost; quantise again, or take a v2 upload",
+				r->bits[b].bits, (unsigned long long)v->damaged_words,
+				(unsigned long long)v->unknown_zeros);
 		else if (in->styles[gq_width_index(r->bits[b].bits)].n_layers && r->bits[b].style == GPTQ_STYLE_NONE)
-			status = gq_find(in, GQ_CODE_V1_STYLE_UNDETERMINED, "", err,
-					 "how zero points of 0 were stored at %u bits is open (%llu lanes hang on it); "
-					 "gptq-convert needs --v1-style for them",
-					 r->bits[b].bits, (unsigned long long)v->n_differ);
+			status = gq_find(
+				in, GQ_CODE_V1_STYLE_UNDETERMINED, "", err,
+				"how zero points of 0 were stored at %u bits is open, and %llu zero points hang on it; "
+				"gptq-convert needs --v1-style for them",
+				r->bits[b].bits, (unsigned long long)v->n_differ);
 	}
 	for (size_t i = 0; i < r->n_layers; i++) {
 		if (in->formats[i] == GPTQ_ZEROS_V1 && r->layers[i].has_zeros && r->layers[i].zeros_equal_0) {
@@ -91,189 +98,98 @@ static enum gptq_status style_findings(struct gq_inspection *in, struct gptq_err
 		}
 	}
 	if (status == GPTQ_OK && n_zero)
-		status = gq_find(in, GQ_CODE_V1_ZERO_AT_0, "", err,
-				 "%llu zero points in %llu layers are 0, which v1 loaders read in different ways; v2 has no such "
-				 "question (gptq-convert --to v2)",
-				 (unsigned long long)n_zero, (unsigned long long)n_layers);
+		status = gq_find(
+			in, GQ_CODE_V1_ZERO_AT_0, "", err,
+			"in %llu of %zu layers zero points are 0 (%llu), which v1 loaders read in different ways; v2 "
+			"leaves no doubt: gptq-convert --to v2",
+			(unsigned long long)n_layers, r->n_layers, (unsigned long long)n_zero);
 	return status;
 }
 
 /* -------------------------------------------------------------------------------------------- scales and groups */
 
-/* One finding for all layers of a kind, at the first of them. */
-struct tally {
-	const struct gq_layer *first;
-	uint64_t n_layers, n;
-};
-
-static void count_layer(struct tally *t, const struct gq_layer *l, uint64_t n)
-{
-	if (!n)
-		return;
-	if (!t->first)
-		t->first = l;
-	t->n_layers++;
-	t->n += n;
-}
-
 static enum gptq_status scale_findings(struct gq_inspection *in, struct gptq_error *err)
 {
-	struct tally nan = {0}, inf = {0}, zero = {0}, negative = {0};
+	struct gq_tally nan = {0}, inf = {0}, zero = {0}, negative = {0};
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t i = 0; i < in->source.layers.n; i++) {
 		const struct gq_layer *l = &in->source.layers.items[i];
 
-		count_layer(&nan, l, in->survey.scales[i].n_nan);
-		count_layer(&inf, l, in->survey.scales[i].n_inf);
-		count_layer(&zero, l, in->notes[i].n_harmful_zero_scales);
-		count_layer(&negative, l, in->survey.scales[i].n_negative);
+		gq_tally_add(&nan, l, in->survey.scales[i].n_nan);
+		gq_tally_add(&inf, l, in->survey.scales[i].n_inf);
+		gq_tally_add(&zero, l, in->notes[i].n_harmful_zero_scales);
+		gq_tally_add(&negative, l, in->survey.scales[i].n_negative);
 	}
 	if (nan.n)
-		status = gq_find_layer(in, GQ_CODE_SCALE_NAN, nan.first, err,
-				       "%llu scales in %llu layers are NaN: the model will print garbage; quantise these "
-				       "layers again",
-				       (unsigned long long)nan.n, (unsigned long long)nan.n_layers);
+		status = gq_find_layer(
+			in, GQ_CODE_SCALE_NAN, nan.first, err,
+			"%llu of %zu layers have scales that are NaN (%llu): the model will print garbage; "
+			"quantise these layers again",
+			(unsigned long long)nan.n_layers, in->source.layers.n, (unsigned long long)nan.n);
 	if (status == GPTQ_OK && inf.n)
-		status = gq_find_layer(in, GQ_CODE_SCALE_INF, inf.first, err,
-				       "%llu scales in %llu layers are infinite: overflow when they were stored; quantise "
-				       "these layers again",
-				       (unsigned long long)inf.n, (unsigned long long)inf.n_layers);
+		status = gq_find_layer(
+			in, GQ_CODE_SCALE_INF, inf.first, err,
+			"%llu of %zu layers have scales that are infinite (%llu): they were too large for their "
+			"dtype; quantise these layers again",
+			(unsigned long long)inf.n_layers, in->source.layers.n, (unsigned long long)inf.n);
 	if (status == GPTQ_OK && zero.n)
-		status = gq_find_layer(in, GQ_CODE_SCALE_ZERO, zero.first, err,
-				       "%llu scales in %llu layers are 0 although their codes differ from the zero point: those "
-				       "weights were lost",
-				       (unsigned long long)zero.n, (unsigned long long)zero.n_layers);
+		status = gq_find_layer(
+			in, GQ_CODE_SCALE_ZERO, zero.first, err,
+			"%llu of %zu layers have scales of 0 (%llu) where codes differ from the zero point: those "
+			"weights are lost; quantise these layers again",
+			(unsigned long long)zero.n_layers, in->source.layers.n, (unsigned long long)zero.n);
 	if (status == GPTQ_OK && negative.n)
-		status = gq_find_layer(in, GQ_CODE_NEGATIVE_SCALES, negative.first, err,
-				       "%llu scales in %llu layers are negative: normal in auto-round's symmetric files",
-				       (unsigned long long)negative.n, (unsigned long long)negative.n_layers);
+		status = gq_find_layer(
+			in, GQ_CODE_NEGATIVE_SCALES, negative.first, err,
+			"%llu of %zu layers have negative scales (%llu): normal in auto-round's symmetric files",
+			(unsigned long long)negative.n_layers, in->source.layers.n, (unsigned long long)negative.n);
 	return status;
 }
 
 static enum gptq_status group_findings(struct gq_inspection *in, struct gptq_error *err)
 {
-	struct tally missing = {0}, zero = {0}, ragged = {0};
+	struct gq_tally missing = {0}, zero = {0}, ragged = {0};
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t i = 0; i < in->source.layers.n; i++) {
 		const struct gq_layer *l = &in->source.layers.items[i];
 
-		count_layer(&missing, l, !l->g_idx);
-		count_layer(&zero, l, in->surveyed && !in->survey.broken[i] && in->survey.g_idx[i] == GQ_G_IDX_ZERO);
-		count_layer(&ragged, l, l->group_size > 0 && l->in_features % (uint64_t)l->group_size != 0);
+		gq_tally_add(&missing, l, !l->g_idx);
+		gq_tally_add(&zero, l, in->surveyed && !in->survey.broken[i] && in->survey.g_idx[i] == GQ_G_IDX_ZERO);
+		gq_tally_add(&ragged, l, l->group_size > 0 && l->in_features % (uint64_t)l->group_size != 0);
 	}
 	if (missing.n)
-		status = gq_find_layer(in, GQ_CODE_G_IDX_MISSING, missing.first, err,
-				       "%llu layers have no g_idx; rows are in plain order then, but not every loader accepts it",
-				       (unsigned long long)missing.n_layers);
+		status = gq_find_layer(
+			in, GQ_CODE_G_IDX_MISSING, missing.first, err,
+			"%llu of %zu layers have no g_idx: their rows are in plain order, but not every loader takes "
+			"that",
+			(unsigned long long)missing.n_layers, in->source.layers.n);
 	if (status == GPTQ_OK && zero.n)
-		status = gq_find_layer(in, GQ_CODE_G_IDX_ZERO, zero.first, err,
-				       "g_idx is all zero in %llu layers of several groups; it is read as plain order, but "
-				       "loaders that take it at its word read group 0 for every row",
-				       (unsigned long long)zero.n_layers);
+		status = gq_find_layer(
+			in, GQ_CODE_G_IDX_ZERO, zero.first, err,
+			"g_idx is all zero in %llu of %zu layers, which have several groups: it is read as plain "
+			"order, but loaders that take it at its word read the first group for every row",
+			(unsigned long long)zero.n_layers, in->source.layers.n);
 	if (status == GPTQ_OK && ragged.n)
-		status = gq_find_layer(in, GQ_CODE_GROUP_DOES_NOT_DIVIDE, ragged.first, err,
-				       "the last group is short in %llu layers (in_features is no multiple of group_size); some "
-				       "kernels refuse that",
-				       (unsigned long long)ragged.n_layers);
+		status =
+			gq_find_layer(in, GQ_CODE_GROUP_DOES_NOT_DIVIDE, ragged.first, err,
+				      "the last group is short in %llu of %zu layers, as in_features is no multiple of "
+				      "group_size: some kernels refuse that",
+				      (unsigned long long)ragged.n_layers, in->source.layers.n);
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ experts */
-
-/* Does the module path have the part `word` (between dots)? *at: where it begins. */
-static bool has_part(const char *name, size_t n, const char *word, size_t *at)
-{
-	size_t m = strlen(word);
-
-	for (size_t i = 0; i + m <= n; i++) {
-		if (memcmp(name + i, word, m) == 0 && (i == 0 || name[i - 1] == '.') && (i + m == n || name[i + m] == '.')) {
-			*at = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_router(const struct gq_layer *l)
-{
-	static const char *const last[] = {"gate", "router", "shared_expert_gate"};
-	size_t at;
-
-	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
-		if (has_part(l->name, l->name_len, last[i], &at) && at + strlen(last[i]) == l->name_len)
-			return true;
-	return false;
-}
-
-/* A plain .weight among the experts of a block whose other experts are quantised, without a rule that says so. */
-static enum gptq_status experts_findings(struct gq_inspection *in, struct gptq_error *err)
-{
-	struct gq_source *s = &in->source;
-	uint64_t n_quantised = 0, n_plain = 0;
-	const struct gq_tensor *first = NULL;
-	unsigned bits = 0;
-	bool several = false;
-	size_t at;
-
-	for (size_t i = 0; i < s->layers.n; i++) {
-		const struct gq_layer *l = &s->layers.items[i];
-
-		if (!has_part(l->name, l->name_len, "experts", &at))
-			continue;
-		several = several || (bits && bits != l->pack.bits);
-		bits = l->pack.bits;
-		n_quantised++;
-	}
-	for (size_t i = 0; i < s->shards.n_tensors && n_quantised; i++) {
-		const struct gq_tensor *t = &s->shards.tensors[i];
-		size_t n = t->name_len > 7 ? t->name_len - 7 : 0;
-
-		if (!n || t->rank != 2 || memcmp(t->name + n, ".weight", 7) != 0 || !has_part(t->name, n, "experts", &at))
-			continue;
-		if (s->dynamic && gq_dynamic_match(s->dynamic, t->name, n, NULL) == GQ_DYNAMIC_EXCLUDE)
-			continue;
-		if (n_plain++ == 0)
-			first = t;
-	}
-	if (n_plain) {
-		char name[256];
-
-		gq_mask(name, sizeof(name), first->name, first->name_len, false);
-		return gq_find(in, GQ_CODE_EXPERTS_MIXED, name, err,
-			       "%llu modules of experts are quantised and %llu are not, and no dynamic rule says so: loaders "
-			       "that fuse experts will fail or read them wrong",
-			       (unsigned long long)n_quantised, (unsigned long long)n_plain);
-	}
-	if (several && !(s->main && (s->main->dynamic || s->main->extra_config)))
-		return gq_find(in, GQ_CODE_EXPERTS_MIXED, "", err,
-			       "experts are quantised at several widths, and no dynamic rule says so");
-	return GPTQ_OK;
-}
-
-static enum gptq_status router_findings(struct gq_inspection *in, struct gptq_error *err)
-{
-	struct tally routers = {0};
-	bool experts = false;
-	size_t at;
-
-	for (size_t i = 0; i < in->source.layers.n; i++) {
-		const struct gq_layer *l = &in->source.layers.items[i];
-
-		count_layer(&routers, l, is_router(l));
-		experts = experts || has_part(l->name, l->name_len, "experts", &at);
-	}
-	if (!routers.n)
-		return experts ? experts_findings(in, err) : GPTQ_OK;
-	if (gq_find_layer(in, GQ_CODE_ROUTER_QUANTISED, routers.first, err,
-			  "%llu router layers are quantised: loaders expect them plain, and quality suffers",
-			  (unsigned long long)routers.n) != GPTQ_OK)
-		return GPTQ_E_NOMEM;
-	return experts ? experts_findings(in, err) : GPTQ_OK;
-}
-
 /* -------------------------------------------------------------------------------------------------------- files */
+
+/* Printable ASCII alone, as nearly all names are: nothing to mask. */
+static bool is_plain_text(const struct gq_tensor *t)
+{
+	for (size_t i = 0; i < t->name_len; i++)
+		if ((unsigned char)t->name[i] < 0x20 || (unsigned char)t->name[i] > 0x7e)
+			return false;
+	return true;
+}
 
 static enum gptq_status header_findings(struct gq_inspection *in, struct gptq_error *err)
 {
@@ -285,11 +201,13 @@ static enum gptq_status header_findings(struct gq_inspection *in, struct gptq_er
 
 		if (st && st->unpadded)
 			status = gq_find(in, GQ_CODE_HEADER_NOT_PADDED, shards->items[i].name, err,
-					 "the header is %llu bytes long, no multiple of 8: legal, but its tensors are not aligned",
+					 "the header is %llu bytes long, no multiple of 8: legal, but its tensors are "
+					 "not aligned",
 					 (unsigned long long)st->header_size);
 		if (status == GPTQ_OK && st && st->n_misaligned)
 			status = gq_find(in, GQ_CODE_MISALIGNED, shards->items[i].name, err,
-					 "%u tensors do not begin at a multiple of their element size: legal, but some readers "
+					 "tensors that do not begin at a multiple of their element size (%u): legal, "
+					 "but some readers "
 					 "copy or refuse them",
 					 st->n_misaligned);
 	}
@@ -297,11 +215,14 @@ static enum gptq_status header_findings(struct gq_inspection *in, struct gptq_er
 		const struct gq_tensor *t = &shards->tensors[i];
 		char masked[512];
 
+		if (is_plain_text(t))
+			continue;
 		gq_mask(masked, sizeof(masked), t->name, t->name_len, false);
 		if (strlen(masked) == t->name_len || t->name_len > 500)
 			continue;
 		return gq_find(in, GQ_CODE_NAME_NUL_OR_CONTROL, masked, err,
-			       "a tensor name holds control or invisible characters (shown escaped): a bad writer, or an attempt "
+			       "a tensor name holds control or invisible characters (shown escaped): a bad writer, or "
+			       "an attempt "
 			       "to deceive");
 	}
 	return status;
@@ -325,9 +246,10 @@ static enum gptq_status stray_findings(struct gq_inspection *in, struct gptq_err
 					 "a safetensors file outside the model that cannot be read: %s",
 					 problems.items[0].error.message);
 		else if (gq_shards_hold_qzeros(&one))
-			status = gq_find(in, GQ_CODE_STRAY_SAFETENSORS, name, err,
-					 "a safetensors file outside the model holds zero points too: is it left over? loaders "
-					 "that take every file will read both");
+			status = gq_find(
+				in, GQ_CODE_STRAY_SAFETENSORS, name, err,
+				"a safetensors file outside the model holds zero points too: is it left over? loaders "
+				"that take every file will read both");
 		gq_shards_close(&one);
 		gq_problems_free(&problems);
 	}
@@ -343,15 +265,12 @@ static enum gptq_status other_files(struct gq_inspection *in, struct gptq_error 
 	for (size_t i = 0; i < tree->n_entries && status == GPTQ_OK; i++) {
 		const struct gq_tree_entry *e = &tree->entries[i];
 
-		if (strcmp(e->path, GQ_JOURNAL_NAME) == 0)
-			status = gq_find(in, GQ_CODE_INTERRUPTED, e->path, err,
-					 "an in-place conversion was interrupted here: the folder is half converted; run "
-					 "gptq-convert on it again to finish it");
 		for (size_t k = 0; k < sizeof(suffixes) / sizeof(suffixes[0]) && status == GPTQ_OK; k++)
 			if (!e->is_dir && in->source.layers.n && gq_has_suffix(e->path, suffixes[k]))
-				status = gq_find(in, GQ_CODE_OTHER_WEIGHTS, e->path, err,
-						 "weights in another file format lie beside the safetensors files; a loader may "
-						 "take them instead");
+				status = gq_find(
+					in, GQ_CODE_OTHER_WEIGHTS, e->path, err,
+					"weights in another file format lie beside the safetensors files; a loader may "
+					"take them instead");
 	}
 	return status;
 }
@@ -369,7 +288,70 @@ static enum gptq_status left_out_findings(struct gq_inspection *in, struct gptq_
 	return status;
 }
 
-enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err)
+static enum gptq_status interrupted(struct gq_inspection *in, struct gptq_error *err)
+{
+	char *journal;
+	enum gptq_status status = gq_source_journal(&in->source, &journal, err);
+
+	if (status == GPTQ_OK && journal)
+		status = gq_find(in, GQ_CODE_INTERRUPTED, gq_path_base(journal), err,
+				 "an in-place conversion was interrupted here, so this is half converted: gptq-convert --in-place "
+				 "on it finishes, --rollback undoes it");
+	gq_free(journal);
+	return status;
+}
+
+/* The place as the folder's own files are named, so that it does not depend on how PATH was written. */
+static const char *inside(const struct gq_source *s, const char *path)
+{
+	size_t n = s->dir ? strlen(s->dir) : 0;
+
+	if (s->file)
+		return strcmp(path, s->file) == 0 ? gq_path_base(path) : path;
+	while (n && s->dir[n - 1] == '/')
+		n--;
+	if (n == 0 || strncmp(path, s->dir, n) != 0 || path[n] != '/')
+		return path;
+	return path + n + strspn(path + n, "/");
+}
+
+/* In another format nobody promised GPTQ's shapes. */
+static bool is_beside_the_point(const struct gq_inspection *in, enum gq_code code)
+{
+	return in->report->other.name && !in->source.layers.n &&
+	       (code == GQ_CODE_SHAPE_LAW || code == GQ_CODE_TENSOR_MISSING);
+}
+
+/* What to do about what the opening found, where its own sentence does not say it. */
+static const char *advice(enum gq_code code)
+{
+	switch ((int)code) {
+	case GQ_CODE_SHARD_SHORT:
+		return "download the file again";
+	case GQ_CODE_SHARD_TRAILING_BYTES:
+		return "download the file again; some loaders take it as it is, others refuse it";
+	case GQ_CODE_SHARD_UNREADABLE:
+		return "download the file again; if it comes out the same, the program that wrote it is at fault";
+	case GQ_CODE_INDEX_INVALID:
+		return "loaders that go by the index will fail: write it anew";
+	case GQ_CODE_INDEX_NAMES_MISSING_TENSOR:
+		return "index and file are not of one upload: download both again";
+	case GQ_CODE_TENSOR_NOT_IN_INDEX:
+		return "add it to the index, or take it out of the file";
+	case GQ_CODE_TENSOR_MISSING:
+		return "the upload is not whole, or a program dropped the tensor";
+	case GQ_CODE_SHAPE_LAW:
+		return "the layer is in another format, or the program that wrote it is at fault";
+	case GQ_CODE_G_IDX_RANGE:
+		return "loaders read past the end of the scales: quantise the layer again";
+	case GQ_CODE_CONFIG_INVALID:
+		return "loaders will fail or take their defaults: mend the text";
+	default:
+		return NULL;
+	}
+}
+
+static enum gptq_status problem_findings(struct gq_inspection *in, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
 
@@ -378,12 +360,25 @@ enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gpt
 		struct gptq_error e = p->error;
 		char text[3072];
 
+		if (is_beside_the_point(in, p->code))
+			continue;
 		e.file[0] = '\0';
 		gptq_error_format(&e, text, sizeof(text));
-		status = gq_find(in, p->code, p->error.file[0] ? p->error.file : p->error.tensor, err, "%s", text);
+		status = gq_find(in, p->code, p->error.file[0] ? inside(&in->source, p->error.file) : p->error.tensor,
+				 err, "%s%s%s", text, advice(p->code) ? "; " : "",
+				 advice(p->code) ? advice(p->code) : "");
 	}
+	return status;
+}
+
+enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gptq_error *err)
+{
+	enum gptq_status status = problem_findings(in, err);
+
 	if (status == GPTQ_OK)
 		status = left_out_findings(in, err);
+	if (status == GPTQ_OK)
+		status = interrupted(in, err);
 	if (status == GPTQ_OK && in->surveyed)
 		status = verdict_findings(in, err);
 	if (status == GPTQ_OK && in->surveyed)
@@ -393,7 +388,7 @@ enum gptq_status gq_inspect_tensor_findings(struct gq_inspection *in, struct gpt
 	if (status == GPTQ_OK)
 		status = group_findings(in, err);
 	if (status == GPTQ_OK)
-		status = router_findings(in, err);
+		status = gq_inspect_expert_findings(in, err);
 	if (status == GPTQ_OK)
 		status = header_findings(in, err);
 	if (status == GPTQ_OK)

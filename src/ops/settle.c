@@ -37,19 +37,54 @@ enum gptq_zeros_format gq_format_of_verdict(enum gptq_verdict v)
 	return v == GPTQ_VERDICT_V1 ? GPTQ_ZEROS_V1 : v == GPTQ_VERDICT_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
 }
 
+/* Which rules settle layers as `verdict`, and how many each: "midpoint words in 5, a spike of codes in 2". */
+static void describe_rules(struct gq_buf *text, const struct gq_survey *sv, enum gptq_verdict verdict)
+{
+	static const char *const names[] = {
+		[GQ_RULE_SCATTER] = "the scatter of other readings", [GQ_RULE_SENTINEL] = "midpoint words",
+		[GQ_RULE_EXACT_ROWS] = "rows of zero weights",       [GQ_RULE_EXACT_GROUPS] = "groups of zero weights",
+		[GQ_RULE_LOWEST_MAX] = "lanes at the maximum",       [GQ_RULE_SPIKE] = "a spike of zero weights",
+	};
+	const char *between = "";
+
+	for (size_t rule = 0; rule < sizeof(names) / sizeof(names[0]); rule++) {
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < sv->n_layers; i++)
+			n += sv->verdicts[i].verdict == verdict && (size_t)sv->verdicts[i].rule == rule;
+		if (!n || !names[rule])
+			continue;
+		gq_buf_printf(text, "%s%s in %llu", between, names[rule], (unsigned long long)n);
+		between = ", ";
+	}
+}
+
+static void describe_side(struct gq_buf *text, const struct gq_survey *sv, enum gptq_verdict verdict, uint64_t n)
+{
+	if (!n)
+		return;
+	gq_buf_printf(text, "%s%llu of %llu layers clearly %s (", text->size ? ", " : "", (unsigned long long)n,
+		      (unsigned long long)sv->model.n_layers, gptq_verdict_name(verdict));
+	describe_rules(text, sv, verdict);
+	gq_buf_puts(text, ")");
+}
+
 char *gq_describe_evidence(const struct gq_survey *sv)
 {
 	const struct gq_model_verdict *m = &sv->model;
 	struct gq_buf text = {0};
 
-	gq_buf_printf(&text, "by %s: strong evidence in %llu of %llu layers for v1, in %llu for v2", gq_rule_name(m->rule),
-		      (unsigned long long)m->strong_v1, (unsigned long long)m->n_layers,
-		      (unsigned long long)m->strong_v2);
+	describe_side(&text, sv, GPTQ_VERDICT_V1, m->strong_v1);
+	describe_side(&text, sv, GPTQ_VERDICT_V2, m->strong_v2);
+	if (!text.size)
+		gq_buf_puts(&text, "no layer tells it clearly by itself");
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
 		const struct gq_width_verdict *v = &m->width[w];
 
 		if (v->n_median)
-			gq_buf_printf(&text, "; %u bits: mean(code - lane) = %.3f +- %.3f over %llu layers (v2: 0, v1: 1)",
+			gq_buf_printf(&text,
+				      "; at %u bits codes lie %.3f +- %.3f above the stored zero points (median of %llu "
+				      "layers; v2 is 0, v1 is 1)",
 				      gq_widths[w], v->a, v->bar_a, (unsigned long long)v->n_median);
 	}
 	if (text.failed) {

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/output.h"
 #include "base/slurp.h"
+#include "ops/journal.h"
 #include "ops/locate.h"
 
 #include <errno.h>
@@ -240,15 +241,21 @@ static enum gptq_status open_path(struct gq_source *s, const struct gq_source_op
 	return gq_shards_open_files(NULL, &name, 1, &s->shards, &s->problems, err);
 }
 
-enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, struct gq_source *s, struct gptq_error *err)
+enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, const struct gq_source_options *options,
+				 struct gq_source *s, struct gptq_error *err)
 {
 	enum gptq_status status;
 
 	memset(s, 0, sizeof(*s));
 	s->path = gq_strdup(name);
 	status = gq_shards_adopt(st, name, &s->shards, &s->problems, err);
+	s->bits = options->bits;
 	if (status == GPTQ_OK && !s->path)
 		status = gq_fail_nomem(err);
+	if (status == GPTQ_OK && options->config_path)
+		status = read_configs(s, options, err);
+	if (status == GPTQ_OK)
+		status = find_main(s, err);
 	if (status == GPTQ_OK)
 		status = read_labels(s, err);
 	if (status == GPTQ_OK)
@@ -279,6 +286,40 @@ enum gptq_status gq_source_open(const char *path, const struct gq_source_options
 		status = gq_dynamic_check(s->dynamic, err);
 	if (status != GPTQ_OK)
 		gq_source_close(s);
+	return status;
+}
+
+/* dir/name if that is there. */
+static enum gptq_status journal_at(const char *dir, const char *name, char **path, struct gptq_error *err)
+{
+	struct stat st;
+
+	*path = gq_path_join(dir, name);
+	if (!*path)
+		return gq_fail_nomem(err);
+	if (lstat(*path, &st) != 0) {
+		gq_free(*path);
+		*path = NULL;
+	}
+	return GPTQ_OK;
+}
+
+enum gptq_status gq_source_journal(const struct gq_source *s, char **path, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+	struct gq_buf name = {0};
+
+	*path = NULL;
+	for (size_t i = 0; i < s->tree.n_skipped && status == GPTQ_OK && !*path; i++)
+		if (gq_has_suffix(s->tree.skipped[i], GQ_JOURNAL_NAME))
+			status = journal_at(s->dir, s->tree.skipped[i], path, err);
+	if (!s->file || !s->dir || status != GPTQ_OK)
+		return status;
+	gq_buf_printf(&name, ".%s" GQ_JOURNAL_NAME, gq_path_base(s->file));
+	status = name.failed ? gq_fail_nomem(err) : journal_at(s->dir, name.data, path, err);
+	gq_buf_free(&name);
+	if (status == GPTQ_OK && !*path)
+		status = journal_at(s->dir, GQ_JOURNAL_NAME, path, err);
 	return status;
 }
 

@@ -49,10 +49,15 @@ struct gq_source {
  */
 enum gptq_status gq_source_open(const char *path, const struct gq_source_options *options, struct gq_source *source,
 				struct gptq_error *err);
-/* A checkpoint of which only one header is known (a stream); takes over st. */
-enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, struct gq_source *source, struct gptq_error *err);
+/* A checkpoint of which only one header is known (a stream); takes over st. Only a config that is given is read. */
+enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, const struct gq_source_options *options,
+				 struct gq_source *source, struct gptq_error *err);
 
 void gq_source_close(struct gq_source *source);
+
+/* The path of the journal of an interrupted in-place conversion that this checkpoint is part of; NULL if there is none.
+ * gq_free(*path). */
+enum gptq_status gq_source_journal(const struct gq_source *source, char **path, struct gptq_error *err);
 
 /* What the config claims for a module: bits and group size, with the first rule that matches. */
 struct gq_layer_claim gq_source_claim(void *source, const char *module, size_t n);

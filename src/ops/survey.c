@@ -301,6 +301,8 @@ static enum gptq_status read_codes(struct gq_shards *shards, const struct gq_lay
 	if (width > l->out_features)
 		width = l->out_features;
 	at_once = READ_BUFFER / (width * (l->pack.word_bits / 8)) / block_words * block_words;
+	if (at_once > l->word_rows)
+		at_once = (l->word_rows + block_words - 1) / block_words * block_words;
 	if (at_once == 0)
 		at_once = block_words;
 	buffer = gq_malloc_array((size_t)(at_once * width), l->pack.word_bits / 8);

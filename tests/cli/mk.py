@@ -6,13 +6,19 @@ usage: mk.py model DIR [KEY=VALUE...]     a model folder
        mk.py file FILE [KEY=VALUE...]     one safetensors file
        mk.py set FILE NAME KEY=VALUE      write another shape, dtype or values for one tensor (raw header edit)
        mk.py label FILE WORD              put __metadata__.gptq_checkpoint_format into a file
+       mk.py tensors FILE NAME=DTYPE:SHAPE...   a file of tensors full of zeros, such as a.weight=F16:64,64
+       mk.py scale FILE NAME HEX          the bits of the first element of an F16 tensor
+       mk.py fill FILE NAME               the first bytes of a tensor, from standard input
+       mk.py unpad FILE N                 a header N bytes longer, so that the data are not aligned
+       mk.py shuffle FILE                 zero points of all layers in the reverse order of columns
        mk.py digest PATH...               one line a file, link and folder: kind, mode, digest, path
        mk.py big FILE MIB                 a symmetric layer and a sparse plain tensor of that many MiB
 
 Keys: fmt=v1|v2  bits=4  word=32  layers=2  k=128  n=64  group=32  z=mid|asym|zero|noise|open  style=lane|word|3bit|smeared
       shards=1  index=1|0  g_idx=1|0  label=WORD|none  config=both|quantize|model|none  producer=NAME:VERSION
       sym=true|false  prefix=model.layers.  half=1 (every second layer in the other format)
-      odd=I (layer I in the other format)
+      odd=I (layer I in the other format)  hold=8 (pack the codes in that many bits)  dtype=F16|F32 (of scales)
+Keys of set: shape= dtype= first=N (the first number) flip=BIT rename= drop= add=
 z: mid     the midpoint everywhere
    asym    what a min-max quantiser finds; never 0
    zero    likewise, with one-sided columns, so that some are 0
@@ -26,7 +32,7 @@ import struct
 import sys
 
 DTYPE_OF_WORD = {8: "I8", 16: "I16", 32: "I32", 64: "I64"}
-WIDTH_OF_DTYPE = {"I8": 1, "I16": 2, "F16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
+WIDTH_OF_DTYPE = {"I8": 1, "U8": 1, "F8_E4M3": 1, "I16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
 
 
 class Numbers:
@@ -118,7 +124,8 @@ def layer(o, index):
             column, zeros[g][c], s = quantise(num, o["z"], bits, len(rows))
             for r, q in zip(rows, column):
                 codes[r][c] = q
-            scales += struct.pack("<e", s / 4096)
+            scales += struct.pack("<e" if o["dtype"] == "F16" else "<f", s / 4096)
+    bits = o["hold"] or bits
     columns = [pack_words([codes[r][c] for r in range(k)], bits, word) for c in range(n)]
     step = word // 8
     qweight = b"".join(col[i:i + step] for i in range(0, len(columns[0]), step) for col in columns)
@@ -127,7 +134,7 @@ def layer(o, index):
         name + "qweight": (DTYPE_OF_WORD[word], [len(columns[0]) // step, n], qweight),
         name + "qzeros": (DTYPE_OF_WORD[word], [groups, -(-n * bits // word)],
                           b"".join(store_zeros(z, fmt, o["style"], bits, word) for z in zeros)),
-        name + "scales": ("F16", [groups, n], scales),
+        name + "scales": (o["dtype"], [groups, n], scales),
     }
     if o["g_idx"]:
         out[name + "g_idx"] = ("I32", [k], b"".join(struct.pack("<i", i // group) for i in range(k)))
@@ -162,7 +169,7 @@ def read_file(path):
 
 def options(args):
     o = dict(fmt="v1", bits=4, word=32, layers=2, k=128, n=64, group=32, z="mid", style="word", shards=1, index=1,
-             g_idx=1, label="auto", config="both", producer="", sym="auto", prefix="model.layers.", half=0, odd=-1, seed=0)
+             g_idx=1, label="auto", config="both", producer="", sym="auto", prefix="model.layers.", half=0, odd=-1, seed=0, hold=0, dtype="F16")
     for a in args:
         key, value = a.split("=", 1)
         if key not in o:
@@ -176,7 +183,7 @@ def options(args):
 
 
 def quant_config(o):
-    c = {"bits": o["bits"], "group_size": o["group"], "desc_act": False, "sym": o["sym"] == "true",
+    c = {"bits": o["hold"] or o["bits"], "group_size": o["group"], "desc_act": False, "sym": o["sym"] == "true",
          "quant_method": "gptq"}
     if o["label"] != "none":
         c["checkpoint_format"] = o["label"]
@@ -240,6 +247,10 @@ def set_tensor(path, name, args):
             tensors[name] = (dtype, shape, (data + b"\0" * size)[:size])
         elif key == "first":
             tensors[name] = (dtype, shape, struct.pack("<i", int(value)) + data[4:])
+        elif key == "flip":
+            data = bytearray(data)
+            data[int(value) // 8] ^= 1 << int(value) % 8
+            tensors[name] = (dtype, shape, bytes(data))
         elif key == "rename":
             tensors = {value if t == name else t: d for t, d in tensors.items()}
         elif key == "drop":
@@ -252,6 +263,53 @@ def set_tensor(path, name, args):
 def set_label(path, word):
     tensors, metadata = read_file(path)
     write_file(path, tensors, dict(metadata or {}, gptq_checkpoint_format=word))
+
+
+def make_tensors(path, args):
+    tensors = {}
+    for a in args:
+        name, what = a.split("=", 1)
+        dtype, shape = what.split(":", 1)
+        shape = [int(x) for x in shape.split(",") if x]
+        size = WIDTH_OF_DTYPE[dtype]
+        for x in shape:
+            size *= x
+        tensors[name] = (dtype, shape, b"\0" * size)
+    write_file(path, tensors)
+
+
+def set_scale(path, name, bits):
+    tensors, metadata = read_file(path)
+    dtype, shape, data = tensors[name]
+    tensors[name] = (dtype, shape, struct.pack("<H", int(bits, 16)) + data[2:])
+    write_file(path, tensors, metadata)
+
+
+def fill(path, name):
+    tensors, metadata = read_file(path)
+    dtype, shape, data = tensors[name]
+    first = sys.stdin.buffer.read()
+    tensors[name] = (dtype, shape, first + data[len(first):])
+    write_file(path, tensors, metadata)
+
+
+def unpad(path, n):
+    with open(path, "rb") as f:
+        raw = f.read()
+    size = struct.unpack("<Q", raw[:8])[0]
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", size + n) + raw[8:8 + size] + b" " * n + raw[8 + size:])
+
+
+def shuffle(path):
+    tensors, metadata = read_file(path)
+    for name, (dtype, shape, data) in tensors.items():
+        if name.endswith("qzeros"):
+            row = shape[1] * WIDTH_OF_DTYPE[dtype]
+            flip = bytes((b & 15) << 4 | b >> 4 for b in data)
+            data = b"".join(flip[i:i + row][::-1] for i in range(0, len(flip), row))
+            tensors[name] = (dtype, shape, data)
+    write_file(path, tensors, metadata)
 
 
 def digest(paths):
@@ -301,6 +359,16 @@ def main():
         set_tensor(args[0], args[1], args[2:])
     elif command == "label":
         set_label(args[0], args[1])
+    elif command == "tensors":
+        make_tensors(args[0], args[1:])
+    elif command == "scale":
+        set_scale(*args)
+    elif command == "fill":
+        fill(*args)
+    elif command == "unpad":
+        unpad(args[0], int(args[1]))
+    elif command == "shuffle":
+        shuffle(args[0])
     elif command == "digest":
         sys.stdout.reconfigure(errors="backslashreplace")
         digest(args)

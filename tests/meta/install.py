@@ -74,7 +74,8 @@ def main():
         code, said = run("meson", "install", "-C", build, "--no-rebuild", env=dict(os.environ, DESTDIR=destination))
         check(code == 0, "meson install fails: " + said)
         root = destination + prefix
-        for name in ("gptq-convert", "gptq.h", "gptq.pc", "libgptq.so", "gptq-convert.1", "libgptq.3"):
+        for name in ("gptq-convert", "gptq.h", "gptq.pc", "libgptq.so", "gptq-convert.1", "gptq-verify", "verify.h", "gptq-verify.1",
+                     "libgptq.3"):
             check(find(root, name) or find(root, name + ".gz"), name + " is not installed")
         names = [f for _, _, files in os.walk(destination) for f in files]
         check(not [n for n in names if n.endswith(".a") or n.startswith("test")], "too much is installed: %s" % names)

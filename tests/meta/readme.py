@@ -4,11 +4,13 @@
 
 usage: readme.py SOURCE_ROOT BIN_DIR
 
-Paths in code spans and links exist; sh can read the shell examples; options of the commands are in their --help; README.md's report is what the
-command prints for the same arguments; its table of exit codes has the codes of --help.
+Paths in code spans and links exist; sh can read the shell examples; options of the commands are in their --help;
+README.md's reports are what the commands print for the same arguments; its table of exit codes has the codes of --help;
+its lines with gptq-inspect do what it says of them.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,6 +82,49 @@ def check_report(text):
     check(run.returncode == 0 and said == m.group(2), "README.md's report is not what the command prints:\n" + said)
 
 
+def check_inspect_report(text):
+    m = re.search(r"^```console\n\$ (gptq-inspect .*?)\n(.*?)^```", text, re.M | re.S)
+    if not m:
+        check(False, "README.md shows no report of gptq-inspect")
+        return
+    words = m.group(1).split()
+    run = subprocess.run([os.path.join(BIN, words[0]), *words[1:]], cwd=ROOT, stdout=subprocess.PIPE,
+                         env=dict(os.environ, COLUMNS="80"))
+    check(run.stdout.decode() == m.group(2), "README.md's report is not what gptq-inspect prints:\n" + run.stdout.decode())
+
+
+def check_inspect_lines(text):
+    """MODEL is a sample, once a good one and once one whose label lies; `upload` says that it was called."""
+    lines = re.findall(r"^gptq-inspect .*MODEL.*$", "".join(re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)), re.M)
+    gates = [line for line in lines if "&&" in line]
+    queries = [line for line in lines if "| jq" in line]
+    check(gates and len(queries) >= 2, "README.md lacks lines with gptq-inspect: %s" % lines)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "upload"), "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\necho uploaded $1\n")
+        os.chmod(os.path.join(folder, "upload"), 0o755)
+        env = dict(os.environ, PATH=os.pathsep.join([BIN, folder, os.environ["PATH"]]))
+
+        def run(line, model):
+            link = os.path.join(folder, "MODEL")
+            if os.path.lexists(link):
+                os.unlink(link)
+            os.symlink(os.path.join(ROOT, "testdata", "cases", model, "in"), link)
+            done = subprocess.run(["sh", "-c", line], cwd=folder, stdout=subprocess.PIPE, env=env)
+            return done.returncode, done.stdout.decode()
+
+        for line in gates:
+            code, said = run(line, "w4-g32-sym")
+            check(code == 0 and said.endswith("uploaded MODEL\n"), "%s: exit %d of a good model: %s" % (line, code, said))
+            code, said = run(line, "label-lies-sym")
+            check(code == 1 and "uploaded" not in said, "%s: exit %d of a bad model: %s" % (line, code, said))
+        if shutil.which("jq"):
+            wanted = ['v2 gptq {"4":14} ', "error label-contradicts-tensors "]
+            for line, want in zip(queries, wanted):
+                code, said = run(line, "label-lies-sym")
+                check(code == 0 and said.startswith(want), "%s: exit %d: %s" % (line, code, said))
+
+
 def check_shell(name, text):
     for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
         run = subprocess.run(["sh", "-n"], input=block.encode(), stderr=subprocess.PIPE)
@@ -103,6 +148,8 @@ def main():
         for number, line in enumerate(text.splitlines(), 1):
             check(line == line.rstrip(), "%s:%d: white space at the end" % (name, number))
     check_report(text_of("README.md"))
+    check_inspect_report(text_of("README.md"))
+    check_inspect_lines(text_of("README.md"))
     check_exit_codes(text_of("README.md"))
     version = re.search(r"version: '([\d.]+)'", text_of("meson.build")).group(1)
     check(re.search(r"^## %s\b" % re.escape(version), text_of("NEWS.md"), re.M), "NEWS.md has no section %s" % version)

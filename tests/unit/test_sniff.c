@@ -55,6 +55,28 @@ START_TEST(table)
 END_TEST
 
 /* Nothing is read beyond the bytes that are there. */
+START_TEST(again)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		enum gq_sniff kind;
+	} second[] = {
+		{TEXT("\x80\x02\0\0\0\0\0\0qq"), GQ_SNIFF_PICKLE},
+		{TEXT("\x80\x05\0\0\0\0\0\0\0"), GQ_SNIFF_PICKLE},
+		{TEXT("\x80\x02\0\0\0\0\0\0{}"), GQ_SNIFF_NONE},
+		{TEXT("\x80\x02\0\0\0\0\0\0 {"), GQ_SNIFF_NONE},
+		{TEXT("\x80\x02\0\0\0\0\0\0"), GQ_SNIFF_NONE},
+		{TEXT("\x80\x06\0\0\0\0\0\0qq"), GQ_SNIFF_NONE},
+		{TEXT("GGUF\3\0\0\0"), GQ_SNIFF_GGUF},
+	};
+
+	for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++)
+		ck_assert_msg(gq_sniff_again((const unsigned char *)second[i].bytes, second[i].n) == second[i].kind,
+			      "case %zu", i);
+}
+END_TEST
+
 START_TEST(short_inputs)
 {
 	for (size_t n = 0; n <= cases[_i].n; n++) {
@@ -92,6 +114,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, table, 0, n);
 	tcase_add_loop_test(tc, short_inputs, 0, n);
+	tcase_add_test(tc, again);
 	tcase_add_test(tc, honest_lengths);
 	suite_add_tcase(s, tc);
 	return unit_main(s);

@@ -44,4 +44,17 @@ j --to v2 T out/T
 j --to v2 "$(printf 'esc\033[31m\n')" "$(printf 'out/\033[0m\377')"
 j --to v2 one.safetensors out/one.safetensors
 j --to v2 nowhere out/nowhere
+cp -r M P
+j --to v2 -i P
+j -i P
+j --rollback P
+cp -r M Q
+mkdir Q/.gptq-convert.config.new
+j --to v2 -i Q
+rmdir Q/.gptq-convert.config.new
+cp Q/.gptq-convert.journal keep
+j -i -n Q
+j --rollback Q
+gptq-convert --to v2 --json --from v1 - - <one.safetensors 2>&1 >/dev/null | grep '^{' >>lines
+gptq-convert --to v2 --json - - <one.safetensors 2>&1 >/dev/null | grep '^{' >>lines
 python3 "$TOOLS/schema.py" "$TOOLS/../../schema/gptq-convert.schema.json" <lines

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a plan to a journal. */
+#include "base/checked.h"
+#include "base/copy.h"
+#include "base/mem.h"
+#include "base/output.h"
+#include "ops/inplace_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define SPAN_BYTES ((size_t)1 << 20) /* what a record holds, and is held in memory, where a row is not longer */
+
+/* ----------------------------------------------------------------------------------------------------- targets */
+
+static void name_target(const struct gq_place *place, struct gq_target *t)
+{
+	t->name = place->file     ? place->file
+		  : t->unit->name ? t->unit->name
+				  : t->unit->source.shards.items[t->shard].name;
+}
+
+bool gq_target_first(const struct gq_conversion *cv, const struct gq_place *place, struct gq_target *t)
+{
+	*t = (struct gq_target){.unit = cv->units};
+	name_target(place, t);
+	return true; /* a model has a file */
+}
+
+bool gq_target_next(const struct gq_conversion *cv, const struct gq_place *place, struct gq_target *t)
+{
+	if (++t->shard == t->unit->source.shards.n) {
+		t->shard = 0;
+		if (++t->unit == cv->units + cv->n_units)
+			return false;
+	}
+	name_target(place, t);
+	return true;
+}
+
+uint64_t gq_target_zeros(const struct gq_conversion *cv, const struct gq_target *t)
+{
+	const struct gq_layers *layers = &t->unit->source.layers;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < layers->n; i++)
+		if (layers->items[i].qzeros->shard == t->shard && gq_layer_changes(cv, t->unit, i))
+			n += layers->items[i].qzeros->nbytes;
+	return n;
+}
+
+/* ---------------------------------------------------------------------------------------------------- records */
+
+struct maker {
+	struct gq_conversion *cv;
+	const struct gq_place *place;
+	struct gq_journal_writer w;
+	uint32_t n_files;
+};
+
+/* The new header of a file and the span of it that differs, counted from the header's text. Empty if none does. */
+static enum gptq_status new_header(struct maker *m, const struct gq_target *t, struct gq_buf *header, size_t *begin,
+				   size_t *size, struct gptq_error *err)
+{
+	const struct gq_st *st = t->unit->source.shards.items[t->shard].st;
+	enum gptq_status status = gq_new_header(m->cv, t->unit, t->shard, header, err);
+	size_t a = 0, b = header->size;
+
+	if (status == GPTQ_OK && header->size && header->size != st->header_size)
+		status = gq_fail(err, GPTQ_E_REFUSED, "the header would change its size");
+	if (status != GPTQ_OK)
+		return status;
+	while (a < b && header->data[a] == st->header[a])
+		a++;
+	while (b > a && header->data[b - 1] == st->header[b - 1])
+		b--;
+	*begin = a;
+	*size = b - a;
+	return GPTQ_OK;
+}
+
+static enum gptq_status add_file(struct maker *m, const struct gq_target *t, size_t label_begin, size_t label_size,
+				 struct gptq_error *err)
+{
+	const struct gq_shard *s = &t->unit->source.shards.items[t->shard];
+	struct gq_record r = {.kind = GQ_RECORD_FILE,
+			      .ino = s->ino,
+			      .size = s->size,
+			      .header_size = s->st->data_start,
+			      .label_begin = 8 + label_begin,
+			      .label_size = label_size};
+	size_t end = label_begin + label_size;
+	unsigned char length[8];
+
+	r.name = gq_strdup(t->name);
+	if (!r.name)
+		return gq_fail_nomem(err);
+	gq_store_le(length, s->st->header_size, 8);
+	r.header_crc = (uint32_t)crc32_z(0, length, 8);
+	r.header_crc = (uint32_t)crc32_z(r.header_crc, (const Bytef *)s->st->header, label_begin);
+	r.header_crc =
+		(uint32_t)crc32_z(r.header_crc, (const Bytef *)s->st->header + end, (size_t)s->st->header_size - end);
+	enum gptq_status status = gq_journal_add(&m->w, &r, NULL, 0, err);
+
+	gq_free(r.name);
+	m->n_files++;
+	return status;
+}
+
+static enum gptq_status add_header(struct maker *m, const struct gq_target *t, uint32_t file,
+				   const struct gq_buf *header, size_t begin, size_t size, struct gptq_error *err)
+{
+	const struct gq_st *st = t->unit->source.shards.items[t->shard].st;
+	unsigned char *both = gq_malloc_array(size, 2);
+	struct gq_record r = {
+		.kind = GQ_RECORD_HEADER, .file = file, .offset = 8 + begin, .old_size = size, .new_size = size};
+	enum gptq_status status;
+
+	if (!both)
+		return gq_fail_nomem(err);
+	memcpy(both, st->header + begin, size);
+	memcpy(both + size, header->data + begin, size);
+	r.crc_before = (uint32_t)crc32_z(0, both, size);
+	r.crc_after = (uint32_t)crc32_z(0, both + size, size);
+	status = gq_journal_add(&m->w, &r, both, 2 * size, err);
+	gq_free(both);
+	m->cv->report->n_bytes_rewritten += size;
+	return status;
+}
+
+static enum gptq_status add_layer(struct maker *m, const struct gq_target *t, size_t i, uint32_t file,
+				  struct gptq_error *err)
+{
+	const struct gq_layer *l = &t->unit->source.layers.items[i];
+	size_t row = (size_t)l->zero_row_bytes, at_once = SPAN_BYTES / row ? SPAN_BYTES / row : 1;
+	unsigned char *old_bytes, *new_bytes;
+	enum gptq_status status = GPTQ_OK;
+
+	if (at_once > l->groups)
+		at_once = (size_t)l->groups;
+	old_bytes = gq_malloc_array(at_once * row, 2);
+	if (!old_bytes)
+		return gq_fail_nomem(err);
+	new_bytes = old_bytes + at_once * row;
+	for (uint64_t g = 0; g < l->groups && status == GPTQ_OK; g += at_once) {
+		size_t rows = l->groups - g < at_once ? (size_t)(l->groups - g) : at_once, n = rows * row;
+		struct gq_record r = {.kind = GQ_RECORD_ZEROS,
+				      .file = file,
+				      .offset = l->qzeros->offset + g * row,
+				      .old_size = n,
+				      .new_size = n,
+				      .row_bytes = row,
+				      .n_columns = l->out_features,
+				      .bits = (uint8_t)l->pack.bits,
+				      .word_bits = (uint8_t)l->pack.word_bits,
+				      .from = t->unit->formats[i],
+				      .to = m->cv->to,
+				      .style = gq_layer_style(m->cv, t->unit, i)};
+
+		status = gq_check_cancel(m->cv->options->hooks, err);
+		if (status == GPTQ_OK)
+			status = gq_tensor_read_at(&t->unit->source.shards, l->qzeros, g * row, old_bytes, n, err);
+		if (status != GPTQ_OK)
+			break;
+		memcpy(new_bytes, old_bytes, n);
+		status = gptq_zeros_shift(new_bytes, rows, row, r.bits, r.word_bits, r.from, r.to, r.style, err);
+		r.crc_before = (uint32_t)crc32_z(0, old_bytes, n);
+		r.crc_after = (uint32_t)crc32_z(0, new_bytes, n);
+		if (status == GPTQ_OK)
+			status = gq_journal_add(&m->w, &r, old_bytes, n, err);
+	}
+	gq_free(old_bytes);
+	return status;
+}
+
+/* Three passes, one a kind of record, so that all zero points stand before all labels. Files are numbered alike. */
+static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+	uint32_t file = 0;
+	struct gq_target t;
+
+	for (bool more = gq_target_first(m->cv, m->place, &t); more && status == GPTQ_OK;
+	     more = gq_target_next(m->cv, m->place, &t)) {
+		const struct gq_layers *layers = &t.unit->source.layers;
+		struct gq_buf header = {0};
+		size_t begin = 0, size = 0;
+
+		status = new_header(m, &t, &header, &begin, &size, err);
+		if (status == GPTQ_OK && (size || gq_target_zeros(m->cv, &t))) {
+			if (kind == GQ_RECORD_FILE)
+				status = add_file(m, &t, begin, size, err);
+			else if (kind == GQ_RECORD_HEADER && size)
+				status = add_header(m, &t, file, &header, begin, size, err);
+			for (size_t i = 0; i < layers->n && kind == GQ_RECORD_ZEROS && status == GPTQ_OK; i++)
+				if (layers->items[i].qzeros->shard == t.shard && gq_layer_changes(m->cv, t.unit, i))
+					status = add_layer(m, &t, i, file, err);
+			file++;
+		}
+		gq_buf_free(&header);
+	}
+	return status;
+}
+
+static enum gptq_status add_text(struct maker *m, const struct gq_new_text *t, const struct gq_config_file *old_file,
+				 struct gptq_error *err)
+{
+	struct gq_record r = {.kind = GQ_RECORD_CONFIG, .old_size = old_file->size, .new_size = t->size};
+	unsigned char *both = gq_malloc_array(old_file->size + t->size, 1);
+	enum gptq_status status = GPTQ_OK;
+	struct stat st;
+
+	r.name = gq_strdup(t->name);
+	if (!both || !r.name)
+		status = gq_fail_nomem(err);
+	else if (fstatat(m->place->dir_fd, t->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		status = gq_fail_errno(err, errno, t->name, "cannot look at the file");
+	if (status == GPTQ_OK) {
+		r.mode = st.st_mode & 07777;
+		memcpy(both, old_file->text, old_file->size);
+		memcpy(both + old_file->size, t->data, t->size);
+		r.crc_before = (uint32_t)crc32_z(0, both, old_file->size);
+		r.crc_after = (uint32_t)crc32_z(0, both + old_file->size, t->size);
+		status = gq_journal_add(&m->w, &r, both, old_file->size + t->size, err);
+	}
+	gq_free(r.name);
+	gq_free(both);
+	return status;
+}
+
+static enum gptq_status write_records(struct maker *m, int fd, const char *path, struct gptq_error *err)
+{
+	const struct gptq_convert_options *o = m->cv->options;
+	struct gq_record plan = {
+		.kind = GQ_RECORD_PLAN, .from = m->cv->from, .to = m->cv->to, .style = o->v1_style, .mode = o->relabel};
+	static const enum gq_record_kind kinds[] = {GQ_RECORD_FILE, GQ_RECORD_ZEROS, GQ_RECORD_HEADER};
+	enum gptq_status status = gq_journal_begin(fd, path, &m->w, err);
+
+	if (status == GPTQ_OK)
+		status = gq_journal_add(&m->w, &plan, NULL, 0, err);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && status == GPTQ_OK; k++)
+		status = add_targets(m, kinds[k], err);
+	for (size_t i = 0; i < m->cv->n_texts && status == GPTQ_OK; i++)
+		if (m->cv->texts[i].changed)
+			status = add_text(m, &m->cv->texts[i], &m->cv->units[0].source.configs[i], err);
+	return status == GPTQ_OK ? gq_journal_end(&m->w, err) : status;
+}
+
+/* The configs come last, when it is too late to find out that there is no room for them. */
+static enum gptq_status check_room(const struct maker *m, struct gptq_error *err)
+{
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < m->cv->n_texts; i++)
+		if (m->cv->texts[i].changed && m->cv->texts[i].size > largest)
+			largest = m->cv->texts[i].size;
+	return largest ? gq_check_space(m->place->dir, 2 * largest + 65536, err) : GPTQ_OK;
+}
+
+enum gptq_status gq_inplace_journal(struct gq_conversion *cv, const struct gq_place *place, uint64_t *size,
+				    struct gptq_error *err)
+{
+	struct maker m = {.cv = cv, .place = place};
+	char *path = gq_path_join(place->dir, place->journal);
+	struct gq_buf temp = {0};
+	enum gptq_status status = GPTQ_OK;
+	bool renamed = false;
+	int fd = -1;
+
+	gq_buf_printf(&temp, "%s" GQ_JOURNAL_NEW, place->journal);
+	if (!path || temp.failed)
+		status = gq_fail_nomem(err);
+	else if (unlinkat(place->dir_fd, temp.data, 0) != 0 && errno != ENOENT)
+		status = gq_fail_errno(err, errno, path, "cannot remove what an interrupted run left of a journal");
+	if (status == GPTQ_OK) {
+		fd = openat(place->dir_fd, temp.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			status = gq_fail_errno(err, errno, path, "cannot create the journal");
+	}
+	if (status == GPTQ_OK)
+		status = write_records(&m, fd, path, err);
+	if (status == GPTQ_OK)
+		status = check_room(&m, err);
+	if (fd >= 0 && close(fd) != 0 && status == GPTQ_OK)
+		status = gq_fail_errno(err, errno, path, "cannot write the journal");
+	if (status == GPTQ_OK) {
+		renamed = renameat(place->dir_fd, temp.data, place->dir_fd, place->journal) == 0;
+		status = renamed ? gq_fsync(place->dir_fd, place->dir, err)
+				 : gq_fail_errno(err, errno, path, "cannot put the journal into place");
+	}
+	if (status != GPTQ_OK && fd >= 0)
+		unlinkat(place->dir_fd, renamed ? place->journal : temp.data, 0);
+	*size = m.w.size;
+	gq_buf_free(&temp);
+	gq_free(path);
+	return status;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal of an in-place conversion: enough to finish it or to undo it after a crash at any moment.
+ *
+ *   "GPTQJNL1" | record | record | ... | end record
+ *
+ *   record: fixed part of 88 bytes | name | payload | CRC-32
+ *
+ * All numbers are little-endian. Each CRC goes on from the one before it, so the last covers the whole file. It is
+ * written under another name, synced and renamed: a journal under its own name is whole, and before it is there no
+ * byte of the checkpoint has changed. The order of records is the order of writing: zero points, then labels inside
+ * headers, then configs.
+ */
+#ifndef GQ_OPS_JOURNAL_H
+#define GQ_OPS_JOURNAL_H
+
+#include "base/buf.h"
+#include "gptq/gptq.h"
+
+/* In the folder that is changed; for a lone file FILE: ".FILE" and this suffix, beside it. */
+#define GQ_JOURNAL_NAME ".gptq-convert.journal"
+#define GQ_JOURNAL_NEW ".new" /* added to the name while it is written */
+#define GQ_JOURNAL_CONFIG_TEMP ".gptq-convert.config.new"
+
+enum gq_record_kind {
+	GQ_RECORD_PLAN = 1, /* from, to, relabel in `mode` */
+	GQ_RECORD_FILE,     /* a file that changes: its identity; files are numbered from 0 */
+	GQ_RECORD_ZEROS,    /* payload: old bytes; the new ones are their shift */
+	GQ_RECORD_HEADER,   /* payload: old and new bytes */
+	GQ_RECORD_CONFIG,   /* likewise, the whole text */
+	GQ_RECORD_END,      /* offset: how many records stand before it */
+};
+
+struct gq_record {
+	enum gq_record_kind kind;
+	uint32_t file;   /* ZEROS, HEADER: number of the file */
+	uint32_t mode;   /* CONFIG: permissions; PLAN: 1 if labels alone change */
+	uint64_t offset; /* ZEROS, HEADER: in the file */
+	uint64_t old_size, new_size;
+	uint32_t crc_before, crc_after;
+	uint64_t row_bytes; /* ZEROS */
+	uint64_t n_columns; /* ZEROS: real lanes of a row */
+	uint8_t bits, word_bits;
+	enum gptq_zeros_format from, to;
+	enum gptq_v1_style style;
+	uint64_t ino, size;   /* FILE */
+	uint64_t header_size; /* FILE: 8 bytes and the header; header_crc is over them without the label's span */
+	uint64_t label_begin, label_size;
+	uint32_t header_crc;
+	char *name;             /* FILE: relative path; CONFIG: base name */
+	unsigned char *payload; /* deflated */
+	uint64_t payload_size;
+};
+
+/* ------------------------------------------------------------------------------------------------- writing */
+
+struct gq_journal_writer {
+	int fd;
+	const char *path; /* for messages */
+	uint64_t size, n_records;
+	uint32_t crc;
+};
+
+/* Begins a journal in the open, empty file fd. */
+enum gptq_status gq_journal_begin(int fd, const char *path, struct gq_journal_writer *w, struct gptq_error *err);
+/* Appends a record; data (n bytes, NULL if none) become its payload. */
+enum gptq_status gq_journal_add(struct gq_journal_writer *w, const struct gq_record *r, const void *data, size_t n,
+				struct gptq_error *err);
+/* The end record, then fsync. */
+enum gptq_status gq_journal_end(struct gq_journal_writer *w, struct gptq_error *err);
+
+/* ------------------------------------------------------------------------------------------------- reading */
+
+struct gq_journal {
+	int fd;
+	char *path; /* for messages */
+	uint64_t size, at, n_records;
+	uint32_t crc;
+	struct gq_record record; /* the current one; its strings live until the next */
+};
+
+/* Opens `name` in the folder dir_fd, reading its first bytes. GPTQ_E_NOTFOUND; GPTQ_E_FORMAT if it is no journal. */
+enum gptq_status gq_journal_open(int dir_fd, const char *dir, const char *name, struct gq_journal *j,
+				 struct gptq_error *err);
+/* The next record in j->record, END included. GPTQ_E_FORMAT for everything that is not as it was written. */
+enum gptq_status gq_journal_next(struct gq_journal *j, struct gptq_error *err);
+/* From the first record on again. */
+void gq_journal_rewind(struct gq_journal *j);
+void gq_journal_close(struct gq_journal *j);
+
+/* "the journal is damaged: WHAT" with the place of the current record. */
+enum gptq_status gq_journal_damaged(const struct gq_journal *j, const char *what, struct gptq_error *err);
+
+/* The payload of the current record, inflated to exactly n bytes. gq_free(*data). */
+enum gptq_status gq_journal_inflate(const struct gq_journal *j, uint64_t n, unsigned char **data,
+				    struct gptq_error *err);
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/recover.h"
+
+#include "base/checked.h"
+#include "base/copy.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/slurp.h"
+#include "base/tree.h"
+#include "format/config.h"
+#include "quant/zeros.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+void gq_say_half_done(struct gptq_error *err)
+{
+	size_t n = err ? strlen(err->message) : 0;
+
+	if (err)
+		snprintf(err->message + n, sizeof(err->message) - n,
+			 "%s\nthe conversion is half done, and its journal stays: run gptq-convert --in-place on it "
+			 "again to "
+			 "finish, or with --rollback to undo",
+			 n ? "" : "stopped");
+}
+
+static enum gptq_status fail_file(const char *name, struct gptq_error *err, const char *what)
+{
+	enum gptq_status status = gq_fail(err, GPTQ_E_IO, "%s; nothing was touched", what);
+
+	gq_error_file(err, name);
+	return status;
+}
+
+/* More descriptors than this are not kept open. */
+#define MAX_OPEN 128
+
+static void close_files(struct gq_recovery *rc)
+{
+	for (size_t i = 0; i < rc->n_files; i++) {
+		if (rc->files[i].fd >= 0)
+			close(rc->files[i].fd);
+		rc->files[i].fd = -1;
+	}
+	rc->n_open = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------ spans */
+
+/* Both states of the current record's span. gq_free(*old_bytes) frees all. */
+static enum gptq_status both_states(const struct gq_journal *j, unsigned char **old_bytes, unsigned char **new_bytes,
+				    struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	enum gptq_status status;
+	uint64_t all;
+
+	if (!gq_add_u64(r->old_size, r->new_size, &all) || all > SIZE_MAX / 2)
+		return gq_journal_damaged(j, "a span without end", err);
+	status = gq_journal_inflate(j, r->kind == GQ_RECORD_ZEROS ? r->old_size : all, old_bytes, err);
+	if (status == GPTQ_OK && r->kind == GQ_RECORD_ZEROS) {
+		unsigned char *grown = gq_realloc_array(*old_bytes, (size_t)all, 1);
+
+		if (!grown) {
+			status = gq_fail_nomem(err);
+		} else {
+			*old_bytes = grown;
+			memcpy(grown + r->old_size, grown, (size_t)r->old_size);
+			status = gptq_zeros_shift(grown + r->old_size, (size_t)(r->old_size / r->row_bytes),
+						  (size_t)r->row_bytes, r->bits, r->word_bits, r->from, r->to, r->style,
+						  err);
+		}
+	}
+	if (status == GPTQ_OK) {
+		*new_bytes = *old_bytes + r->old_size;
+		if (crc32_z(0, *old_bytes, (size_t)r->old_size) != r->crc_before ||
+		    crc32_z(0, *new_bytes, (size_t)r->new_size) != r->crc_after)
+			status = gq_journal_damaged(j, "a span is not what its checksum says", err);
+	}
+	if (status != GPTQ_OK) {
+		gq_free(*old_bytes);
+		*old_bytes = NULL;
+	}
+	return status;
+}
+
+/* Makes sure that the file has a descriptor, and that it is the one that the journal is about. */
+static enum gptq_status open_again(struct gq_recovery *rc, struct gq_recovered_file *f, struct gptq_error *err)
+{
+	struct stat st;
+	bool link;
+
+	if (f->fd >= 0)
+		return GPTQ_OK;
+	if (rc->n_open >= MAX_OPEN)
+		close_files(rc);
+	f->fd = gq_open_beneath(rc->place->dir_fd, f->name, &link);
+	if (f->fd < 0)
+		return gq_fail_errno(err, errno, f->name,
+				     link ? "the journal names this, but it is a symbolic link"
+					  : "the journal names this file, but it cannot be opened");
+	rc->n_open++;
+	if (fstat(f->fd, &st) != 0)
+		return gq_fail_errno(err, errno, f->name, "cannot look at the file");
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_ino != f->ino || (uint64_t)st.st_size != f->size)
+		return fail_file(f->name, err,
+				 "this is not the file that the journal is about, but a copy or another one");
+	return GPTQ_OK;
+}
+
+static enum gptq_status file_of(struct gq_recovery *rc, const struct gq_journal *j, struct gq_recovered_file **file,
+				struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+
+	if (r->file >= rc->n_files || !gq_span_ok(r->offset, r->old_size, rc->files[r->file].size))
+		return gq_journal_damaged(j, "a span outside its file", err);
+	*file = &rc->files[r->file];
+	return open_again(rc, *file, err);
+}
+
+/* Is each byte of `now` that of one of the two states? So it is where a write was cut off in the middle. */
+static bool is_mixture(const unsigned char *now, const unsigned char *a, const unsigned char *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (now[i] != a[i] && now[i] != b[i])
+			return false;
+	return true;
+}
+
+/* A span of a file: reads what is there; check: that it is one of the states; else writes what shall be there. */
+static enum gptq_status do_span(struct gq_recovery *rc, const struct gq_journal *j, bool check, struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	unsigned char *old_bytes, *new_bytes, *now = NULL;
+	struct gq_recovered_file *f;
+	enum gptq_status status = file_of(rc, j, &f, err);
+	size_t n = (size_t)r->old_size;
+
+	if (status != GPTQ_OK)
+		return status;
+	status = both_states(j, &old_bytes, &new_bytes, err);
+	if (status != GPTQ_OK)
+		return status;
+	now = gq_malloc_array(n, 1);
+	status = now ? gq_pread_full(f->fd, now, n, r->offset, f->name, err) : gq_fail_nomem(err);
+	if (status == GPTQ_OK && check && !is_mixture(now, old_bytes, new_bytes, n)) {
+		status = fail_file(f->name, err,
+				   "these bytes are neither what the journal saved nor what it was to write: "
+				   "something else has changed the file since");
+		gq_error_offset(err, r->offset);
+	}
+	if (status == GPTQ_OK && !check) {
+		const unsigned char *want = rc->undo ? old_bytes : new_bytes;
+
+		if (memcmp(now, want, n) != 0) {
+			status = gq_pwrite_all(f->fd, want, n, r->offset, f->name, "cannot write", err);
+			rc->n_bytes_written += n;
+		}
+	}
+	gq_free(now);
+	gq_free(old_bytes);
+	return status;
+}
+
+/* Reads a written span back and decodes it with the specification's loops: the same zero points as the old bytes. */
+static enum gptq_status verify_span(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	struct gq_pack pack = {r->bits, r->word_bits};
+	size_t n = (size_t)r->old_size, row = (size_t)r->row_bytes, lanes = gq_row_lanes(pack, row);
+	unsigned char *old_bytes = NULL, *now = gq_malloc_array(n, 1);
+	uint8_t *z = gq_malloc_array(lanes, 3);
+	struct gq_recovered_file *f;
+	enum gptq_status status = now && z ? gq_journal_inflate(j, n, &old_bytes, err) : gq_fail_nomem(err);
+
+	if (status == GPTQ_OK)
+		status = file_of(rc, j, &f, err);
+	if (status == GPTQ_OK)
+		status = gq_pread_full(f->fd, now, n, r->offset, f->name, err);
+	for (size_t at = 0; at < n && status == GPTQ_OK; at += row) {
+		gq_layout_stream.unpack_line(old_bytes + at, pack, lanes, z);
+		gq_zeros_decode(z, lanes, pack, r->from, r->style, z + lanes);
+		gq_layout_stream.unpack_line(now + at, pack, lanes, z);
+		gq_zeros_decode(z, lanes, pack, r->to, r->style, z + 2 * lanes);
+		if (memcmp(z + lanes, z + 2 * lanes, r->n_columns < lanes ? (size_t)r->n_columns : lanes) != 0) {
+			status = gq_fail(err, GPTQ_E_MISMATCH, "what was written does not hold the same zero points");
+			gq_error_file(err, f->name);
+			gq_error_offset(err, r->offset + at);
+		}
+		rc->n_zeros_verified += r->n_columns;
+	}
+	gq_free(old_bytes);
+	gq_free(now);
+	gq_free(z);
+	return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------- configs */
+
+/* What the config says now: -1 neither, 0 the old text, 1 the new one. */
+static enum gptq_status config_state(struct gq_recovery *rc, const struct gq_journal *j, const unsigned char *old_text,
+				     const unsigned char *new_text, int *state, struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	char *path = gq_path_join(rc->place->dir, r->name), *text = NULL;
+	enum gptq_status status = path ? GPTQ_OK : gq_fail_nomem(err);
+	size_t size = 0;
+
+	*state = -1;
+	if (status == GPTQ_OK)
+		status = gq_read_file(path, GQ_CONFIG_MAX_BYTES, &text, &size, err);
+	if (status == GPTQ_OK) {
+		if (size == r->old_size && memcmp(text, old_text, size) == 0)
+			*state = 0;
+		else if (size == r->new_size && memcmp(text, new_text, size) == 0)
+			*state = 1;
+	}
+	gq_free(text);
+	gq_free(path);
+	return status;
+}
+
+/* The new text under a temporary name, synced and renamed. */
+static enum gptq_status replace_config(struct gq_recovery *rc, const struct gq_record *r, const unsigned char *text,
+				       size_t n, struct gptq_error *err)
+{
+	int dir = rc->place->dir_fd, fd;
+	enum gptq_status status;
+
+	if (unlinkat(dir, GQ_JOURNAL_CONFIG_TEMP, 0) != 0 && errno != ENOENT)
+		return gq_fail_errno(err, errno, r->name, "cannot remove what an interrupted run left of it");
+	fd = openat(dir, GQ_JOURNAL_CONFIG_TEMP, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return gq_fail_errno(err, errno, r->name, "cannot create its new text");
+	status = gq_pwrite_all(fd, text, n, 0, r->name, "cannot write its new text", err);
+	if (status == GPTQ_OK && fchmod(fd, r->mode & 07777) != 0)
+		status = gq_fail_errno(err, errno, r->name, "cannot give it the permissions that it had");
+	if (status == GPTQ_OK)
+		status = gq_fsync(fd, r->name, err);
+	if (close(fd) != 0 && status == GPTQ_OK)
+		status = gq_fail_errno(err, errno, r->name, "cannot write its new text");
+	if (status == GPTQ_OK && renameat(dir, GQ_JOURNAL_CONFIG_TEMP, dir, r->name) != 0)
+		status = gq_fail_errno(err, errno, r->name, "cannot put its new text into place");
+	if (status != GPTQ_OK)
+		unlinkat(dir, GQ_JOURNAL_CONFIG_TEMP, 0);
+	rc->n_bytes_written += n;
+	return status;
+}
+
+static enum gptq_status do_config(struct gq_recovery *rc, const struct gq_journal *j, bool check,
+				  struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	unsigned char *old_text, *new_text;
+	enum gq_config_kind kind;
+	enum gptq_status status;
+	int state;
+
+	if (!gq_config_known_name(r->name, &kind) || rc->place->file)
+		return gq_journal_damaged(j, "a text that is no config", err);
+	status = both_states(j, &old_text, &new_text, err);
+	if (status != GPTQ_OK)
+		return status;
+	status = config_state(rc, j, old_text, new_text, &state, err);
+	if (status == GPTQ_OK && state < 0)
+		status = fail_file(r->name, err,
+				   "this is neither the text that the journal saved nor the one that it was to "
+				   "write: something else has changed it since");
+	else if (status == GPTQ_OK && !check && state != !rc->undo)
+		status = rc->undo ? replace_config(rc, r, old_text, (size_t)r->old_size, err)
+				  : replace_config(rc, r, new_text, (size_t)r->new_size, err);
+	rc->n_texts += !check;
+	gq_free(old_text);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ files */
+
+/* CRC-32 of the length and the header, the label's span left out. */
+static enum gptq_status check_header(const struct gq_journal *j, int fd, struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	uint64_t end = r->label_begin + r->label_size;
+	unsigned char *header;
+	enum gptq_status status;
+	uint32_t crc;
+
+	if (r->header_size > r->size || !gq_span_ok(r->label_begin, r->label_size, r->header_size))
+		return gq_journal_damaged(j, "a header outside its file", err);
+	header = gq_malloc_array((size_t)r->header_size, 1);
+	if (!header)
+		return gq_fail_nomem(err);
+	status = gq_pread_full(fd, header, (size_t)r->header_size, 0, r->name, err);
+	crc = (uint32_t)crc32_z(0, header, (size_t)r->label_begin);
+	crc = (uint32_t)crc32_z(crc, header + end, (size_t)(r->header_size - end));
+	gq_free(header);
+	if (status == GPTQ_OK && crc != r->header_crc)
+		status = fail_file(r->name, err, "the header is not the one that the journal is about");
+	return status;
+}
+
+/* Opens a file that the journal names and makes sure that it is that very file. */
+static enum gptq_status open_file(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+	struct gq_recovered_file *grown = gq_realloc_array(rc->files, rc->n_files + 1, sizeof(*grown)), *f;
+	enum gptq_status status;
+
+	if (!grown)
+		return gq_fail_nomem(err);
+	rc->files = grown;
+	f = &rc->files[rc->n_files++];
+	*f = (struct gq_recovered_file){.fd = -1, .size = r->size, .ino = r->ino, .name = gq_strdup(r->name)};
+	if (!f->name)
+		return gq_fail_nomem(err);
+	if (rc->place->file && strcmp(rc->place->file, r->name) != 0)
+		return gq_journal_damaged(j, "it is about another file", err);
+	status = open_again(rc, f, err);
+	return status == GPTQ_OK ? check_header(j, f->fd, err) : status;
+}
+
+void gq_recovery_free(struct gq_recovery *rc)
+{
+	close_files(rc);
+	for (size_t i = 0; i < rc->n_files; i++)
+		gq_free(rc->files[i].name);
+	gq_free(rc->files);
+	rc->files = NULL;
+	rc->n_files = 0;
+}
+
+/* --------------------------------------------------------------------------------------------------- the passes */
+
+enum pass { CHECK, WRITE, VERIFY };
+
+static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journal *j, enum pass pass,
+				  struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+
+	switch (r->kind) {
+	case GQ_RECORD_PLAN:
+		rc->from = r->from;
+		rc->to = r->to;
+		rc->style = r->style;
+		rc->relabel = r->mode != 0;
+		return GPTQ_OK;
+	case GQ_RECORD_FILE:
+		return pass == CHECK ? open_file(rc, j, err) : GPTQ_OK;
+	case GQ_RECORD_ZEROS:
+		return pass == VERIFY ? verify_span(rc, j, err) : do_span(rc, j, pass == CHECK, err);
+	case GQ_RECORD_HEADER:
+		return pass == VERIFY ? GPTQ_OK : do_span(rc, j, pass == CHECK, err);
+	case GQ_RECORD_CONFIG:
+		return pass == VERIFY ? GPTQ_OK : do_config(rc, j, pass == CHECK, err);
+	case GQ_RECORD_END:
+		break;
+	}
+	return GPTQ_OK;
+}
+
+static enum gptq_status sync_files(struct gq_recovery *rc, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t i = 0; i < rc->n_files && status == GPTQ_OK; i++) {
+		status = open_again(rc, &rc->files[i], err);
+		if (status == GPTQ_OK)
+			status = gq_fsync(rc->files[i].fd, rc->files[i].name, err);
+	}
+	return status;
+}
+
+/* Records of the kinds first..last, in order. What goes before a kind of label is synced, and verified where it is new.
+ */
+static enum gptq_status walk(struct gq_recovery *rc, struct gq_journal *j, enum pass pass, enum gq_record_kind first,
+			     enum gq_record_kind last, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+
+	gq_journal_rewind(j);
+	do {
+		if (status == GPTQ_OK)
+			status = gq_check_cancel(rc->hooks, err);
+		if (status == GPTQ_OK)
+			status = gq_journal_next(j, err);
+		if (status == GPTQ_OK && j->record.kind >= first && j->record.kind <= last)
+			status = do_record(rc, j, pass, err);
+	} while (status == GPTQ_OK && j->record.kind != GQ_RECORD_END && j->record.kind <= last);
+	return status;
+}
+
+enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, struct gptq_error *err)
+{
+	struct gq_journal j;
+	enum gptq_status status = gq_journal_open(rc->place->dir_fd, rc->place->dir, rc->place->journal, &j, err);
+
+	if (status != GPTQ_OK)
+		return status;
+	status = walk(rc, &j, CHECK, GQ_RECORD_PLAN, files_only ? GQ_RECORD_FILE : GQ_RECORD_END, err);
+	gq_journal_close(&j);
+	return status;
+}
+
+static enum gptq_status remove_journal(struct gq_recovery *rc, struct gptq_error *err)
+{
+	const struct gq_place *p = rc->place;
+
+	if (unlinkat(p->dir_fd, GQ_JOURNAL_CONFIG_TEMP, 0) != 0 && errno != ENOENT)
+		return gq_fail_errno(err, errno, p->dir, "cannot remove what an interrupted run left");
+	if (unlinkat(p->dir_fd, p->journal, 0) != 0)
+		return gq_fail_errno(err, errno, p->dir, "cannot remove the journal");
+	return gq_fsync(p->dir_fd, p->dir, err);
+}
+
+enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gptq_error *err)
+{
+	struct gq_journal j;
+	enum gptq_status status = gq_journal_open(rc->place->dir_fd, rc->place->dir, rc->place->journal, &j, err);
+
+	*begun = status == GPTQ_OK;
+	if (status != GPTQ_OK)
+		return status;
+	status = walk(rc, &j, WRITE, GQ_RECORD_ZEROS, GQ_RECORD_ZEROS, err);
+	if (status == GPTQ_OK)
+		status = sync_files(rc, err);
+	if (status == GPTQ_OK && !rc->undo)
+		status = walk(rc, &j, VERIFY, GQ_RECORD_ZEROS, GQ_RECORD_ZEROS, err);
+	if (status == GPTQ_OK)
+		status = walk(rc, &j, WRITE, GQ_RECORD_HEADER, GQ_RECORD_HEADER, err);
+	if (status == GPTQ_OK)
+		status = sync_files(rc, err);
+	if (status == GPTQ_OK)
+		status = walk(rc, &j, WRITE, GQ_RECORD_CONFIG, GQ_RECORD_CONFIG, err);
+	if (status == GPTQ_OK)
+		status = gq_fsync(rc->place->dir_fd, rc->place->dir, err);
+	gq_journal_close(&j);
+	return status == GPTQ_OK ? remove_journal(rc, err) : status;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Carrying out what a journal says, forwards or backwards. What is done already is left alone, so any step may be
+ * interrupted and all of it repeated. */
+#ifndef GQ_OPS_RECOVER_H
+#define GQ_OPS_RECOVER_H
+
+#include "ops/journal.h"
+
+/* Where an in-place conversion works. Holds the lock that keeps others out until it is closed. */
+struct gq_place {
+	char *dir;     /* the folder of the files */
+	char *file;    /* base name of a lone file; NULL for a folder */
+	char *journal; /* base name */
+	int dir_fd, lock_fd;
+};
+
+/*
+ * Finds the place that `path` (a folder, a hub cache's folder, a file) means and locks it. GPTQ_E_IO if another run
+ * holds it, GPTQ_E_REFUSED for a link to a file.
+ */
+enum gptq_status gq_place_open(const char *path, struct gq_place *place, struct gptq_error *err);
+void gq_place_close(struct gq_place *place);
+/* Is there a journal? */
+enum gptq_status gq_place_has_journal(const struct gq_place *place, bool *has, struct gptq_error *err);
+
+/*
+ * Opens the regular file `name` (relative) below dir_fd for reading and writing, through no link at all. Sets *link if
+ * it failed because of one.
+ */
+int gq_open_beneath(int dir_fd, const char *name, bool *link);
+
+struct gq_recovery {
+	const struct gq_place *place;
+	bool undo;
+	const struct gptq_hooks *hooks;
+	enum gptq_zeros_format from, to; /* the plan's, set by reading it */
+	enum gptq_v1_style style;
+	bool relabel;
+	struct gq_recovered_file {
+		int fd; /* -1 while closed */
+		char *name;
+		uint64_t size, ino;
+	} * files;
+	size_t n_files, n_open;
+	uint64_t n_texts, n_bytes_written, n_zeros_verified; /* results */
+};
+
+/*
+ * Reads the whole journal and compares it with the files: each span must be as it was, as it shall become, or a mixture
+ * of both byte by byte, as a crash leaves it. GPTQ_E_FORMAT or GPTQ_E_IO, naming the file, if anything else is found.
+ * Nothing is changed. files_only: for the run that has just written the journal.
+ */
+enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, struct gptq_error *err);
+/* Writes what is not there yet, syncs, and removes the journal. *begun: something may have been written. */
+enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gptq_error *err);
+void gq_recovery_free(struct gq_recovery *rc);
+
+/* Appends the two ways out to a message. */
+void gq_say_half_done(struct gptq_error *err);
+
+#endif

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+model M g_idx=0
+finds g-idx-missing M

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+model M
+scale M/model.safetensors model.layers.1.proj.scales 0000
+finds scale-zero M

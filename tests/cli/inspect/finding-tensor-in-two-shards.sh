@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+model M shards=2
+tensor M/model-00002-of-00002.safetensors model.layers.1.proj.g_idx rename=model.layers.0.proj.g_idx
+finds tensor-in-two-shards M
