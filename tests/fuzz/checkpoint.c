@@ -16,7 +16,6 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/slurp.h"
-
 #include "ops/settle.h"
 #include "ops/survey.h"
 

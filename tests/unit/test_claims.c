@@ -291,7 +291,7 @@ int main(void)
 	TCase *tc = tcase_create("core");
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tcase_set_timeout(tc, 280);
+	tcase_set_timeout(tc, 560);
 	tcase_add_checked_fixture(tc, scratch_enter, leave);
 	tcase_add_test(tc, exabytes);
 	tcase_add_test(tc, nested_header);

@@ -268,7 +268,7 @@ int main(void)
 	TCase *tc = tcase_create("core");
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tcase_set_timeout(tc, 280);
+	tcase_set_timeout(tc, 560);
 	tcase_add_checked_fixture(tc, scratch_enter, scratch_leave);
 	tcase_add_test(tc, inspect_kinds);
 	tcase_add_test(tc, convert_kinds);
