@@ -214,7 +214,7 @@ static enum gptq_status add_tensor(struct gq_shards *shards, const struct gq_st 
  * Moves the table of a shard into the one of all. The shard keeps names, shapes and metadata, and its header's text
  * only if there is a label in it to rewrite: with many shards, texts and tables would take several times the memory.
  */
-static enum gptq_status gather(struct gq_shards *shards, uint32_t i, size_t *capacity, struct twice *twice,
+static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, size_t *capacity, struct twice *twice,
 			       struct gptq_error *err)
 {
 	struct gq_st *st = shards->items[i].st;
@@ -222,7 +222,7 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, size_t *cap
 
 	if (!st)
 		return GPTQ_OK;
-	status = gq_st_slim(st, gq_st_find_meta(st, "gptq_checkpoint_format") != NULL, err);
+	status = keep ? GPTQ_OK : gq_st_slim(st, gq_st_find_meta(st, "gptq_checkpoint_format") != NULL, err);
 	if (status != GPTQ_OK)
 		return status;
 	if (shards->n_tensors + st->n_tensors >= UINT32_MAX)
@@ -240,9 +240,11 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, size_t *cap
 	}
 	for (size_t j = 0; j < st->n_tensors && status == GPTQ_OK; j++)
 		status = add_tensor(shards, st, &st->tensors[j], i, twice, err);
-	gq_free(st->tensors);
-	st->tensors = NULL;
-	st->n_tensors = 0;
+	if (!keep) {
+		gq_free(st->tensors);
+		st->tensors = NULL;
+		st->n_tensors = 0;
+	}
 	return status;
 }
 
@@ -279,7 +281,7 @@ static enum gptq_status open_all(const char *dir, const char *const *names, size
 		s->name = gq_strdup(dir ? names[i] : gq_path_base(names[i]));
 		status = s->path && s->name ? read_header(shards, (uint32_t)i, problems, err) : gq_fail_nomem(err);
 		if (status == GPTQ_OK)
-			status = gather(shards, (uint32_t)i, &capacity, &twice, err);
+			status = gather(shards, (uint32_t)i, false, &capacity, &twice, err);
 	}
 	return status == GPTQ_OK ? report_twice(shards, &twice, problems, err) : status;
 }
@@ -312,7 +314,7 @@ enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_s
 	}
 	shards->n = 1;
 	shards->items[0] = (struct gq_shard){.fd = -1, .st = st, .path = gq_strdup(name), .name = gq_strdup(name)};
-	status = shards->items[0].path && shards->items[0].name ? gather(shards, 0, &capacity, &twice, err)
+	status = shards->items[0].path && shards->items[0].name ? gather(shards, 0, true, &capacity, &twice, err)
 								: gq_fail_nomem(err);
 	if (status == GPTQ_OK)
 		status = report_twice(shards, &twice, problems, err);

@@ -67,6 +67,12 @@ void gq_shards_close(struct gq_shards *shards);
 /* Is it the tensor `suffix` of some module, "a.b.suffix" or "suffix" alone? Then *module_len is that of "a.b", or 0. */
 bool gq_tensor_is(const struct gq_tensor *tensor, const char *suffix, size_t *module_len);
 
+/*
+ * Makes sure that the text of a shard's header is in memory (items[shard].st->header): it is given up after opening
+ * unless it holds a label, and read again here. What gq_shard_fd and reading give.
+ */
+enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struct gptq_error *err);
+
 /* Is some tensor a module's qzeros? */
 bool gq_shards_hold_qzeros(const struct gq_shards *shards);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tensor's name says. */
+/* What a tensor's name says, and a header's text a second time. */
+#include "base/file.h"
+#include "base/mem.h"
 #include "format/shards.h"
 
 #include <string.h>
@@ -24,4 +26,26 @@ bool gq_shards_hold_qzeros(const struct gq_shards *shards)
 		if (gq_tensor_is(&shards->tensors[i], "qzeros", &module_len))
 			return true;
 	return false;
+}
+
+enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struct gptq_error *err)
+{
+	struct gq_st *st = shards->items[shard].st;
+	enum gptq_status status;
+	char *text;
+	int fd;
+
+	if (st->header)
+		return GPTQ_OK;
+	text = gq_malloc_array((size_t)st->header_size, 1);
+	if (!text)
+		return gq_fail_nomem(err);
+	status = gq_shard_fd(shards, shard, &fd, err);
+	if (status == GPTQ_OK)
+		status = gq_pread_full(fd, text, (size_t)st->header_size, 8, shards->items[shard].path, err);
+	if (status == GPTQ_OK)
+		st->header = text;
+	else
+		gq_free(text);
+	return status;
 }

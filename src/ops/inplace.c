@@ -257,6 +257,10 @@ enum gptq_status gptq_convert_in_place(const char *path, const struct gptq_conve
 	finish = options->struct_size == sizeof(*options) && !options->to && !options->relabel;
 	if (!finish)
 		status = gq_convert_check_options(options, err);
+	if (status == GPTQ_OK && options->verify_weights)
+		status = gq_fail(err, GPTQ_E_ARG,
+				 "--verify=weights compares two checkpoints, and in place there is only one; compare with "
+				 "gptq-verify and a copy");
 	if (status == GPTQ_OK)
 		status = gq_place_open(path, &place, err);
 	if (status != GPTQ_OK)

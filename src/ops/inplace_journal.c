@@ -68,9 +68,12 @@ static enum gptq_status new_header(struct maker *m, const struct gq_target *t, s
 				   size_t *size, struct gptq_error *err)
 {
 	const struct gq_st *st = t->unit->source.shards.items[t->shard].st;
-	enum gptq_status status = gq_new_header(m->cv, t->unit, t->shard, header, err);
-	size_t a = 0, b = header->size;
+	enum gptq_status status = gq_shard_header(&t->unit->source.shards, t->shard, err);
+	size_t a = 0, b;
 
+	if (status == GPTQ_OK)
+		status = gq_new_header(m->cv, t->unit, t->shard, header, err);
+	b = header->size;
 	if (status == GPTQ_OK && header->size && header->size != st->header_size)
 		status = gq_fail(err, GPTQ_E_REFUSED, "the header would change its size");
 	if (status != GPTQ_OK)

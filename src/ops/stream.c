@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -216,8 +217,10 @@ static enum gptq_status put_header(struct gq_stream *s, struct gptq_error *err)
 	const struct gq_st *st = s->cv->units[0].source.shards.items[0].st;
 	struct gq_buf header = {0};
 	unsigned char length[8];
-	enum gptq_status status = gq_new_header(s->cv, &s->cv->units[0], 0, &header, err);
+	enum gptq_status status = gq_shard_header(&s->cv->units[0].source.shards, 0, err);
 
+	if (status == GPTQ_OK)
+		status = gq_new_header(s->cv, &s->cv->units[0], 0, &header, err);
 	if (status == GPTQ_OK && !header.size)
 		gq_buf_add(&header, st->header, (size_t)st->header_size);
 	if (status == GPTQ_OK && header.failed)
@@ -231,17 +234,32 @@ static enum gptq_status put_header(struct gq_stream *s, struct gptq_error *err)
 	return status;
 }
 
+/* By place in the file; empty tensors stand before the one that begins there. */
+static int by_offset(const void *a, const void *b)
+{
+	const struct gq_tensor *x = *(const struct gq_tensor *const *)a, *y = *(const struct gq_tensor *const *)b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return (x->nbytes > y->nbytes) - (x->nbytes < y->nbytes);
+}
+
 static enum gptq_status pass(struct gq_stream *s, struct gptq_error *err)
 {
 	struct gq_shards *shards = &s->cv->units[0].source.shards;
-	const struct gq_st *st = shards->items[0].st;
-	enum gptq_status status = prepare(s, err);
+	const struct gq_tensor **order = gq_malloc_array(shards->n_tensors, sizeof(*order));
+	enum gptq_status status = order ? prepare(s, err) : gq_fail_nomem(err);
 	int fd;
 
+	for (size_t i = 0; order && i < shards->n_tensors; i++)
+		order[i] = &shards->tensors[i];
+	if (order && shards->n_tensors)
+		qsort(order, shards->n_tensors, sizeof(*order), by_offset);
 	if (status == GPTQ_OK)
 		status = put_header(s, err);
-	for (uint32_t i = 0; i < st->n_tensors && status == GPTQ_OK; i++)
-		status = gq_stream_tensor(s, &shards->tensors[st->by_offset[i]], err);
+	for (size_t i = 0; i < shards->n_tensors && status == GPTQ_OK; i++)
+		status = gq_stream_tensor(s, order[i], err);
+	gq_free(order);
 	if (status == GPTQ_OK && s->judged) /* what went out must be what was judged */
 		status = gq_shard_fd(shards, 0, &fd, err);
 	return status == GPTQ_OK ? gq_pipe_finish(&s->pipe, err) : status;
@@ -374,6 +392,8 @@ enum gptq_status gptq_convert_stream(const char *in, int in_fd, const char *out,
 		return gq_fail(err, GPTQ_E_ARG, "options must not be NULL");
 	s.pipe.hooks = options->hooks;
 	status = gq_convert_check_options(options, err);
+	if (status == GPTQ_OK && options->verify_weights)
+		status = gq_fail(err, GPTQ_E_ARG, "--verify=weights reads OUT back, and a stream is gone by then");
 	if (status == GPTQ_OK && !in && options->per_layer)
 		status = gq_fail(err, GPTQ_E_ARG,
 				 "--per-layer goes by verdicts, and a stream is gone before they are reached");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "quant/foreign.h"
 
-#include "base/buf.h"
 #include "base/checked.h"
 #include "format/dtype.h"
 
@@ -31,18 +30,20 @@ static bool ends_in(const struct gq_tensor *t, const char *suffix, size_t *stem)
 	       t->name[t->name_len - m - 1] == '.';
 }
 
-/* The tensor of the same module with another suffix, NULL if there is none. */
+/*
+ * The tensor of the same module with another suffix, NULL if there is none. Names longer than any module path have no
+ * parts here: nothing is allocated, so nothing can be overlooked for want of memory.
+ */
 static const struct gq_tensor *part(const struct module *m, const char *suffix)
 {
-	struct gq_buf name = {0};
-	const struct gq_tensor *found = NULL;
+	char name[2048];
+	size_t n = strlen(suffix);
 
-	gq_buf_add(&name, m->mark->name, m->stem);
-	gq_buf_puts(&name, suffix);
-	if (!name.failed)
-		found = gq_shards_find(m->shards, name.data, name.size);
-	gq_buf_free(&name);
-	return found;
+	if (m->stem > sizeof(name) - n)
+		return NULL;
+	memcpy(name, m->mark->name, m->stem);
+	memcpy(name + m->stem, suffix, n);
+	return gq_shards_find(m->shards, name, m->stem + n);
 }
 
 static uint64_t dim(const struct gq_tensor *t, uint32_t i)

@@ -15,10 +15,13 @@ static void check_name(const char *s)
 }
 
 /* Entry by entry: the name and the shard that the text gives. */
-static void check_entries(const struct gq_index *index)
+static void check_entries(const struct gq_index *index, const char *text, size_t size)
 {
-	const struct gq_json_tree *tree = &index->tree;
-	uint32_t at = tree->nodes[gq_json_get(tree, 0, "weight_map")].first;
+	struct gq_json_tree parsed, *tree = &parsed;
+	uint32_t at;
+
+	MUST(gq_json_parse(text, size, 0, tree, NULL) == GPTQ_OK);
+	at = tree->nodes[gq_json_get(tree, 0, "weight_map")].first;
 
 	for (size_t i = 0; i < index->n_entries; i++, at = tree->nodes[at].next) {
 		const struct gq_index_entry *e = &index->entries[i];
@@ -29,6 +32,7 @@ static void check_entries(const struct gq_index *index)
 		MUST(gq_json_string_is(tree->text, nd->key_begin, nd->key_end, e->tensor, e->tensor_len));
 	}
 	MUST(at == 0);
+	gq_json_tree_free(tree);
 }
 
 /* No shard could be opened, so nothing may be said about what they hold. */
@@ -66,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < index.n_entries; i++)
 		MUST(index.entries[i].file < index.n_files && index.entries[i].tensor_len <= size);
-	check_entries(&index);
+	check_entries(&index, (const char *)data, size);
 	compare(&index);
 	gq_index_free(&index);
 	return 0;

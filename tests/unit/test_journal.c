@@ -237,7 +237,7 @@ START_TEST(both_ways_without_memory)
 		gq_mem_fail_after(-1);
 		ck_assert_int_lt(n, 1000);
 	}
-	ck_assert_int_eq(status, GPTQ_OK);
+	ck_assert_msg(status == GPTQ_OK, "%s: %s", gptq_status_name(status), err.message);
 	ck_assert_int_eq(r->recovery, _i ? GPTQ_RECOVERY_FINISHED : GPTQ_RECOVERY_UNDONE);
 	gptq_convert_report_free(r);
 	ck_assert_uint_eq(count_entries("M"), 2);
@@ -274,7 +274,7 @@ START_TEST(fresh_run_without_memory)
 		ck_assert(file_is("M/quantize_config.json", CONFIG));
 		ck_assert_uint_eq(count_entries("M"), 2);
 	}
-	ck_assert_int_eq(status, GPTQ_OK);
+	ck_assert_msg(status == GPTQ_OK, "%s: %s", gptq_status_name(status), err.message);
 	ck_assert_uint_eq(count_entries("M"), 2);
 }
 END_TEST
@@ -302,7 +302,7 @@ START_TEST(stream_without_memory)
 		close(in);
 		close(out);
 	}
-	ck_assert_int_eq(status, GPTQ_OK);
+	ck_assert_msg(status == GPTQ_OK, "%s: %s", gptq_status_name(status), err.message);
 }
 END_TEST
 
