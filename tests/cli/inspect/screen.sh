@@ -13,6 +13,7 @@ model S z=zero style=smeared k=512
 try gptq-inspect S
 model N z=noise bits=8
 try gptq-inspect N
-try gptq-inspect "$TESTDATA/cases/mixed-bits/in"
+ln -s "$TESTDATA/cases/mixed-bits/in" mixed-bits
+try gptq-inspect mixed-bits
 file F.safetensors bits=3
 try gptq-inspect F.safetensors
