@@ -21,15 +21,16 @@ step() { # NAME COMMAND...
   name=$1
   shift
   begin=$(date +%s)
-  "$@" >"$out/$name.log" 2>&1
+  "$@" >"$build/$name.log" 2>&1
   code=$?
+  { echo "== $name: $*"; cat "$build/$name.log"; } >>"$out/run_gpu.log"
   case $code in
   0) verdict=passed ;;
   77) verdict=skipped ;;
   *) verdict="FAILED ($code)"; failed=1 ;;
   esac
   echo "== $name: $verdict, $(($(date +%s) - begin)) s"
-  tail -n "$lines" "$out/$name.log"
+  tail -n "$lines" "$build/$name.log"
   summary="$summary$name: $verdict
 "
 }
@@ -56,9 +57,9 @@ compile() {
 
 lines=3
 command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1 | tee "$out/device"
-grep -m1 'model name' /proc/cpuinfo | tee -a "$out/device"
-nvcc --version | tail -n 2 | head -n 1 | tee -a "$out/device"
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1 | tee "$out/run_gpu.log"
+grep -m1 'model name' /proc/cpuinfo | tee -a "$out/run_gpu.log"
+nvcc --version | tail -n 2 | head -n 1 | tee -a "$out/run_gpu.log"
 step compile compile
 step test "$build/test_cuda" 1440
 step test-large "$build/test_cuda" 8 2000 4000

@@ -22,6 +22,13 @@ typedef float vf __attribute__((vector_size(4 * GQ_LANES)));
 
 #define GQ_MAGIC 0x4b000000U /* 2^23 */
 
+/* Before loops over the codes of a block, so that shifts become constants. */
+#if defined(__clang__)
+#define GQ_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GQ_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 GQ_INLINE vu load_words(const void *p)
 {
 	vu v;
@@ -235,11 +242,11 @@ GQ_TARGET static void unpack(struct gq_word_rows rows, struct gq_pack pack, size
 
 /* ------------------------------------------------------------------------------------------------ dequantise */
 
-/* One block of rows, all columns. */
-GQ_INLINE void dequantise_block(enum gptq_dtype dtype, unsigned bits, const unsigned char *p, size_t row_bytes,
-				const struct columns *at, size_t n, unsigned char *out, size_t stride)
+/* Rows [j0, j1) of a block, all columns; few, as a cache keeps few rows whose distance is a power of two. */
+GQ_INLINE void dequantise_rows(enum gptq_dtype dtype, unsigned bits, unsigned j0, unsigned j1, const unsigned char *p,
+			       size_t row_bytes, const struct columns *at, size_t n, unsigned char *out, size_t stride)
 {
-	const unsigned n_words = bits == 3 ? 3 : 1, n_codes = n_words * 32 / bits;
+	const unsigned n_words = bits == 3 ? 3 : 1;
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
 		vf scale, zero;
@@ -252,13 +259,27 @@ GQ_INLINE void dequantise_block(enum gptq_dtype dtype, unsigned bits, const unsi
 		zero = load_floats(at->zero + i);
 		for (unsigned r = 0; r < n_words; r++)
 			words[r] = load_words(p + r * row_bytes + i * 4);
-#pragma GCC unroll 32
-		for (unsigned j = 0; j < n_codes; j++) {
+		GQ_UNROLL
+		for (unsigned j = j0; j < j1; j++) {
 			vu w = code_words(words, bits, j, &shift);
 
 			store_weights(dtype, product(w, shift, bits, scale, zero),
 				      out + j * stride + i * gq_weight_bytes(dtype));
 		}
+	}
+}
+
+GQ_INLINE void dequantise_block(enum gptq_dtype dtype, unsigned bits, const unsigned char *p, size_t row_bytes,
+				const struct columns *at, size_t n, unsigned char *out, size_t stride)
+{
+	const unsigned n_codes = bits == 3 ? 32 : 32 / bits, some = n_codes < 8 ? n_codes : 8;
+
+	dequantise_rows(dtype, bits, 0, some, p, row_bytes, at, n, out, stride);
+	if (n_codes >= 16)
+		dequantise_rows(dtype, bits, 8, 16, p, row_bytes, at, n, out, stride);
+	if (n_codes == 32) {
+		dequantise_rows(dtype, bits, 16, 24, p, row_bytes, at, n, out, stride);
+		dequantise_rows(dtype, bits, 24, 32, p, row_bytes, at, n, out, stride);
 	}
 }
 
@@ -336,7 +357,7 @@ GQ_INLINE vu differ_block(unsigned bits, const unsigned char *p, size_t row_byte
 			words_a[r] = load_words(p + r * row_bytes_a + i * 4);
 			words_b[r] = load_words(q + r * row_bytes_b + i * 4);
 		}
-#pragma GCC unroll 32
+		GQ_UNROLL
 		for (unsigned j = 0; j < n_codes; j++) {
 			vu wa = code_words(words_a, bits, j, &shift), wb = code_words(words_b, bits, j, &shift);
 
