@@ -318,13 +318,18 @@ extern "C" enum gptq_status gq_cuda_compare(struct gq_cuda *cuda, const struct g
 
 extern "C" int gq_cuda_devices(char *reason, size_t size)
 {
-	int n = 0;
+	int n = 0, driver = 0;
 	cudaError_t code = cudaGetDeviceCount(&n);
+	const char *why;
 
 	if (code == cudaSuccess && n == 0)
 		code = cudaErrorNoDevice;
+	why = cudaGetErrorString(code);
+	// The runtime calls a driver that is not there too old.
+	if (code == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+		why = "no CUDA driver is installed";
 	if (reason && size > 0)
-		snprintf(reason, size, "%s", code == cudaSuccess ? "" : cudaGetErrorString(code));
+		snprintf(reason, size, "%s", code == cudaSuccess ? "" : why);
 	if (code != cudaSuccess)
 		cudaGetLastError();
 	return code == cudaSuccess ? n : 0;
