@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what the tests need and runs all of them: gcc and clang, each with AddressSanitizer and UBSan, then a
-# release build under valgrind. Ends with one line that counts tests.
+# Installs what the tests need and runs all of them: gcc and clang, each with AddressSanitizer and UBSan, then a plain
+# build under valgrind. Ends with one line that counts tests.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 
-need_packages $build_packages clang libclang-rt-14-dev check python3 valgrind man-db jq
+# shellcheck disable=SC2086
+need_packages $build_packages check clang libclang-rt-14-dev man-db python3 valgrind
 
 builds=""
 failed=0

@@ -16,7 +16,7 @@ struct gq_copy_watch {
 
 /*
  * Copies n bytes from src at src_offset to dst at dst_offset. Shares blocks by FICLONERANGE when whole_file is true
- * and the file system can, else copy_file_range, else read and write. A source that ends early is GPTQ_E_IO ("became
+ * and the file system can; else copy_file_range on network file systems, read and write on others. A source that ends early is GPTQ_E_IO ("became
  * shorter"). GPTQ_E_CANCELLED when the hook says so (asked at least every 16 MiB).
  */
 enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t dst_offset, uint64_t n, bool whole_file,

@@ -459,3 +459,9 @@ enum gptq_status gq_json_skip(struct gq_json *js, const struct gq_json_event *ev
 	}
 	return GPTQ_OK;
 }
+
+void gq_json_value_taken(struct gq_json *js, size_t end)
+{
+	js->pos = end;
+	value_done(js);
+}

@@ -63,6 +63,12 @@ enum gptq_status gq_json_next(struct gq_json *js, struct gq_json_event *ev, stru
 enum gptq_status gq_json_skip(struct gq_json *js, const struct gq_json_event *ev, struct gptq_error *err);
 
 /*
+ * After a KEY event, for a caller that knows the usual form of a value and has read it on its own: the value, colon
+ * included, ends before `end`, and the scanner goes on there. The caller answers for its being strict JSON.
+ */
+void gq_json_value_taken(struct gq_json *js, size_t end);
+
+/*
  * Unescapes the string or key of span begin..end (quotes included) and appends its bytes to out. NUL from \u0000 is
  * kept, so look at the sizes. A lone surrogate (only with its flag) becomes its three WTF-8 bytes.
  */

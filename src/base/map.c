@@ -92,38 +92,63 @@ static uint32_t probe(const struct gq_map *map, const char *key, size_t size, ui
 	}
 }
 
-/* Room for one more: entries double, slots keep at least a quarter free. */
+static bool set_capacity(struct gq_map *map, uint32_t capacity)
+{
+	struct gq_map_entry *entries = gq_realloc_array(map->entries, capacity, sizeof(*entries));
+
+	if (!entries)
+		return false;
+	map->entries = entries;
+	map->capacity = capacity;
+	return true;
+}
+
+static bool set_slots(struct gq_map *map, uint32_t n_slots)
+{
+	uint32_t *slots = gq_calloc(n_slots, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (uint32_t i = 0; i < map->n; i++) {
+		uint32_t slot = map->entries[i].hash & (n_slots - 1);
+
+		while (slots[slot])
+			slot = (slot + 1) & (n_slots - 1);
+		slots[slot] = i + 1;
+	}
+	gq_free(map->slots);
+	map->slots = slots;
+	map->n_slots = n_slots;
+	return true;
+}
+
+/* Of n_slots at least a quarter stays free, or probing would be long. */
+static inline bool too_full(uint32_t n, uint32_t n_slots)
+{
+	return (uint64_t)n * 4 > (uint64_t)n_slots * 3;
+}
+
+bool gq_map_reserve(struct gq_map *map, uint32_t n)
+{
+	uint32_t n_slots = map->n_slots ? map->n_slots : 32;
+
+	if (n > MAX_ENTRIES)
+		return false;
+	while (too_full(n, n_slots))
+		n_slots *= 2;
+	if (n > map->capacity && !set_capacity(map, n))
+		return false;
+	return n_slots <= map->n_slots || set_slots(map, n_slots);
+}
+
+/* Room for one more. */
 static bool grow(struct gq_map *map)
 {
 	if (map->n >= MAX_ENTRIES)
 		return false;
-	if (map->n == map->capacity) {
-		uint32_t capacity = map->capacity ? map->capacity * 2 : 16;
-		struct gq_map_entry *entries = gq_realloc_array(map->entries, capacity, sizeof(*entries));
-
-		if (!entries)
-			return false;
-		map->entries = entries;
-		map->capacity = capacity;
-	}
-	if ((uint64_t)(map->n + 1) * 4 > (uint64_t)map->n_slots * 3) {
-		uint32_t n_slots = map->n_slots ? map->n_slots * 2 : 32;
-		uint32_t *slots = gq_calloc(n_slots, sizeof(*slots));
-
-		if (!slots)
-			return false;
-		for (uint32_t i = 0; i < map->n; i++) {
-			uint32_t slot = map->entries[i].hash & (n_slots - 1);
-
-			while (slots[slot])
-				slot = (slot + 1) & (n_slots - 1);
-			slots[slot] = i + 1;
-		}
-		gq_free(map->slots);
-		map->slots = slots;
-		map->n_slots = n_slots;
-	}
-	return true;
+	if (map->n == map->capacity && !set_capacity(map, map->capacity < 8 ? 16 : map->capacity * 2))
+		return false;
+	return !too_full(map->n + 1, map->n_slots) || set_slots(map, map->n_slots ? map->n_slots * 2 : 32);
 }
 
 enum gq_map_result gq_map_insert(struct gq_map *map, const char *key, size_t size, uint32_t value, uint32_t *old)

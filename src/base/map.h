@@ -36,6 +36,9 @@ void gq_map_init(struct gq_map *map);
 /* Forgets all entries and the memory they took; the map can be used again. */
 void gq_map_free(struct gq_map *map);
 
+/* Makes room for n entries at once, so that nothing moves before. False: no memory, nothing changed. */
+bool gq_map_reserve(struct gq_map *map, uint32_t n);
+
 /* Adds key (size bytes that outlive the map). With GQ_MAP_OLD *old, which may be NULL, is the value that is there. */
 enum gq_map_result gq_map_insert(struct gq_map *map, const char *key, size_t size, uint32_t value, uint32_t *old);
 

@@ -80,11 +80,34 @@ static enum gptq_status check_target(const struct gq_output *out, struct gptq_er
 	return status;
 }
 
+/* The folder that will hold the output must be there and take new names. */
+static enum gptq_status check_parent(const struct gq_output *out, struct gptq_error *err)
+{
+	enum gptq_status status;
+	struct stat st;
+
+	if (stat(out->parent, &st) != 0)
+		return gq_fail_errno(err, errno, out->parent, "the folder for the output cannot be used");
+	if (!S_ISDIR(st.st_mode)) {
+		status = gq_fail(err, GPTQ_E_ARG, "the output would lie in this, but it is no folder");
+		gq_error_file(err, out->parent);
+		return status;
+	}
+	if (access(out->parent, W_OK | X_OK) != 0)
+		return gq_fail_errno(err, errno, out->parent, "nothing can be written into the folder for the output");
+	return GPTQ_OK;
+}
+
 enum gptq_status gq_output_check(const char *path, bool is_dir, bool replace, struct gptq_error *err)
 {
 	struct gq_output out = {.final_path = without_trailing_slashes(path), .is_dir = is_dir, .replace = replace};
-	enum gptq_status status = out.final_path ? check_target(&out, err) : gq_fail_nomem(err);
+	enum gptq_status status;
 
+	out.parent = out.final_path ? gq_parent_dir(out.final_path) : NULL;
+	status = out.parent ? check_parent(&out, err) : gq_fail_nomem(err);
+	if (status == GPTQ_OK)
+		status = check_target(&out, err);
+	gq_free(out.parent);
 	gq_free(out.final_path);
 	return status;
 }
@@ -93,7 +116,6 @@ enum gptq_status gq_output_begin(const char *path, bool is_dir, bool replace, st
 				 struct gptq_error *err)
 {
 	enum gptq_status status;
-	struct stat st;
 
 	memset(out, 0, sizeof(*out));
 	out->is_dir = is_dir;
@@ -104,13 +126,11 @@ enum gptq_status gq_output_begin(const char *path, bool is_dir, bool replace, st
 		status = gq_fail_nomem(err);
 		goto fail;
 	}
-	status = check_target(out, err);
+	status = check_parent(out, err);
+	if (status == GPTQ_OK)
+		status = check_target(out, err);
 	if (status != GPTQ_OK)
 		goto fail;
-	if (stat(out->parent, &st) != 0) {
-		status = gq_fail_errno(err, errno, out->parent, "the folder for the output cannot be used");
-		goto fail;
-	}
 	out->temp_path = temp_name(out->parent, gq_path_base(out->final_path));
 	if (!out->temp_path) {
 		status = gq_fail_nomem(err);
@@ -199,7 +219,7 @@ static int put_in_place(const struct gq_output *out, bool *old_left)
 static enum gptq_status sync_tree(const char *root, struct gptq_error *err)
 {
 	struct gq_tree tree;
-	enum gptq_status status = gq_tree_walk(root, &tree, err);
+	enum gptq_status status = gq_tree_walk(root, false, &tree, err);
 
 	if (status != GPTQ_OK)
 		return status;

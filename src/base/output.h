@@ -18,7 +18,8 @@ struct gq_output {
 
 /*
  * Prepares writing `path` and creates the temporary folder (is_dir) or reserves the temporary file name.
- * GPTQ_E_ARG if path exists and replace is false, is a symbolic link, or is of the other kind (folder or file).
+ * GPTQ_E_ARG if path exists and replace is false, is a symbolic link, or is of the other kind (folder or file), or if
+ * its parent is no folder; GPTQ_E_IO if the parent is not there or takes no new names.
  */
 enum gptq_status gq_output_begin(const char *path, bool is_dir, bool replace, struct gq_output *out,
 				 struct gptq_error *err);

@@ -57,6 +57,7 @@ struct level {
 
 struct walk {
 	const char *root;
+	bool tolerant;
 	struct gq_tree *tree;
 	size_t entry_capacity, skipped_capacity;
 	struct level levels[MAX_LEVELS];
@@ -154,31 +155,49 @@ static enum gptq_status refuse_kind(struct walk *w, const char *path, mode_t mod
 	return status;
 }
 
+/* What the name is, links followed. *skip: a tolerant walk goes past it. */
+static enum gptq_status look(struct walk *w, int dirfd, const char *name, const char *path, struct stat *st,
+			     bool *is_link, bool *skip)
+{
+	int why = 0;
+
+	*skip = false;
+	if (fstatat(dirfd, name, st, AT_SYMLINK_NOFOLLOW) != 0)
+		why = errno;
+	*is_link = !why && S_ISLNK(st->st_mode);
+	if (*is_link && fstatat(dirfd, name, st, 0) != 0)
+		why = errno;
+	if (why && w->tolerant) {
+		memset(st, 0, sizeof(*st)); /* a dangling link stays visible: what opens it will say so */
+		*skip = !*is_link;
+		return GPTQ_OK;
+	}
+	if (why) {
+		char *full = gq_path_join(w->root, path);
+		enum gptq_status status = gq_fail_errno(w->err, why, full,
+							why == ENOENT ? "a link that leads nowhere" : "cannot look at it");
+
+		gq_free(full);
+		return status;
+	}
+	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode))
+		return GPTQ_OK;
+	*skip = w->tolerant;
+	return w->tolerant ? GPTQ_OK : refuse_kind(w, path, st->st_mode);
+}
+
 /* Records one directory entry and descends if it is a folder. Takes over path. */
 static enum gptq_status visit(struct walk *w, int dirfd, const char *name, char *path)
 {
 	struct gq_tree *t = w->tree;
 	struct gq_tree_entry *e;
-	struct stat st, link;
-	enum gptq_status status;
+	struct stat st;
+	bool is_link, skip;
+	enum gptq_status status = look(w, dirfd, name, path, &st, &is_link, &skip);
 
-	if (fstatat(dirfd, name, &link, AT_SYMLINK_NOFOLLOW) != 0 || fstatat(dirfd, name, &st, 0) != 0) {
-		int why = errno;
-		char *full = gq_path_join(w->root, path);
-
-		status = gq_fail_errno(w->err, why, full,
-				       why == ENOENT ? "a link that leads nowhere" : "cannot look at it");
-		gq_free(full);
-		gq_free(path);
-		return status;
-	}
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-		status = refuse_kind(w, path, st.st_mode);
-		gq_free(path);
-		return status;
-	}
-	status = grow((void **)&t->entries, t->n_entries, &w->entry_capacity, sizeof(*t->entries), w->err);
-	if (status != GPTQ_OK) {
+	if (status == GPTQ_OK && !skip)
+		status = grow((void **)&t->entries, t->n_entries, &w->entry_capacity, sizeof(*t->entries), w->err);
+	if (status != GPTQ_OK || skip) {
 		gq_free(path);
 		return status;
 	}
@@ -188,11 +207,14 @@ static enum gptq_status visit(struct walk *w, int dirfd, const char *name, char 
 				    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 				    .dev = (uint64_t)st.st_dev,
 				    .ino = (uint64_t)st.st_ino,
-				    .is_link = S_ISLNK(link.st_mode)};
+				    .is_link = is_link};
 	if (!e->is_dir)
 		return GPTQ_OK;
 	path = gq_strdup(path);
-	return path ? descend(w, path) : gq_fail_nomem(w->err);
+	if (!path)
+		return gq_fail_nomem(w->err);
+	status = descend(w, path);
+	return w->tolerant && status != GPTQ_E_NOMEM ? GPTQ_OK : status;
 }
 
 /* Reads one entry of the innermost folder, or leaves the folder when it is done. */
@@ -239,9 +261,9 @@ static int by_string(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-enum gptq_status gq_tree_walk(const char *root, struct gq_tree *tree, struct gptq_error *err)
+enum gptq_status gq_tree_walk(const char *root, bool tolerant, struct gq_tree *tree, struct gptq_error *err)
 {
-	struct walk w = {.root = root, .tree = tree, .err = err};
+	struct walk w = {.root = root, .tolerant = tolerant, .tree = tree, .err = err};
 	enum gptq_status status;
 	char *top = gq_strdup("");
 

@@ -25,8 +25,9 @@ struct gq_tree {
 /*
  * Walks the folder `root`. Links are followed and count as what they point to. GPTQ_E_IO for a dangling link or what
  * the system refuses; GPTQ_E_ARG for a FIFO, socket or device, for a loop of links and beyond 64 levels of folders.
+ * tolerant: none of these is an error; dangling links are listed as files of size 0, the others are left out.
  */
-enum gptq_status gq_tree_walk(const char *root, struct gq_tree *tree, struct gptq_error *err);
+enum gptq_status gq_tree_walk(const char *root, bool tolerant, struct gq_tree *tree, struct gptq_error *err);
 void gq_tree_free(struct gq_tree *tree);
 
 /* "a/b" from "a" and "b"; to be freed with gq_free; NULL when memory runs out. */

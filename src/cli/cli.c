@@ -104,9 +104,12 @@ int cli_next(struct cli_parser *p, const char **arg)
 			cli_error(p->command, "option '--%s' takes no value", o[optopt - 256].name);
 		else if (optopt)
 			cli_error(p->command, "unknown option '-%c' (see --help)", isprint(optopt) ? optopt : '?');
-		else
-			cli_error(p->command, "unknown or ambiguous option '%s' (see --help)",
-				  strncmp(word, "--", 2) == 0 ? word : p->argv[optind - 1]);
+		else {
+			char shown[256];
+
+			cli_mask(shown, sizeof(shown), strncmp(word, "--", 2) == 0 ? word : p->argv[optind - 1]);
+			cli_error(p->command, "unknown or ambiguous option '%s' (see --help)", shown);
+		}
 		return CLI_BAD;
 	}
 	for (int i = 0; o[i].name; i++)

@@ -13,7 +13,7 @@ static const char *format_word(enum gptq_zeros_format format)
 /* "name      " in a column of its own. */
 static void head(FILE *out, const char *name)
 {
-	fprintf(out, "  %-10s", name);
+	fprintf(out, "  %-11s ", name);
 }
 
 static void print_widths(FILE *out, const struct gptq_convert_report *r)
@@ -87,10 +87,48 @@ static void print_labels(FILE *out, const struct gptq_convert_report *r, bool ve
 	}
 }
 
+/* The loaders that give one answer, as a list: "vLLM gptq, TGI". */
+static void print_readers(FILE *out, const char *name, const struct gptq_reader *readers, size_t n)
+{
+	char text[1024];
+	size_t used = 0, wrong = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n && used < sizeof(text); i++) {
+		wrong += readers[i].answer == GPTQ_READER_WRONG;
+		if (readers[i].answer == GPTQ_READER_RIGHT)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
+						 readers[i].loader);
+	}
+	if (used == 0)
+		used = (size_t)snprintf(text, sizeof(text), "none of the loaders known");
+	if (wrong && used < sizeof(text))
+		snprintf(text + used, sizeof(text) - used, " (%zu read%s it wrong without a word)", wrong,
+			 wrong == 1 ? "s" : "");
+	head(out, name);
+	cli_wrap(out, text, 14, 14, cli_width(out));
+}
+
+/* What was written and checked. */
+static void print_tail(FILE *out, const struct gptq_convert_report *r)
+{
+	char size[32], n[32];
+
+	head(out, r->dry_run ? "dry run" : "written");
+	if (r->dry_run) {
+		fprintf(out, "nothing was written; it would be %s\n", cli_size(size, r->n_bytes));
+		return;
+	}
+	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
+		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
+	head(out, "verified");
+	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
+}
+
 void convert_print_text(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r,
 			bool verbose)
 {
-	char a[512], b[512], size[32], n[32];
+	char a[512], b[512];
 
 	cli_mask(a, sizeof(a), in_path);
 	cli_mask(b, sizeof(b), out_path);
@@ -104,7 +142,7 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 	fprintf(out, "%s\n", gptq_verdict_name(r->verdict));
 	if (verbose) {
 		head(out, "");
-		cli_wrap(out, r->evidence, 12, 12, cli_width(out));
+		cli_wrap(out, r->evidence, 14, 14, cli_width(out));
 	}
 	print_widths(out, r);
 	print_change(out, r);
@@ -113,15 +151,11 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 		head(out, i ? "" : "left out");
 		fprintf(out, "%s\n", r->not_copied[i]);
 	}
-	head(out, r->dry_run ? "dry run" : "written");
-	if (r->dry_run) {
-		fprintf(out, "nothing was written; it would be %s\n", cli_size(size, r->n_bytes));
-		return;
+	print_tail(out, r);
+	if (r->readers_in) {
+		print_readers(out, "IN read by", r->readers_in, r->n_readers);
+		print_readers(out, "OUT read by", r->readers_out, r->n_readers);
 	}
-	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
-		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
-	head(out, "verified");
-	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
 }
 
 /* ---------------------------------------------------------------------------------------------------- JSON */
@@ -144,6 +178,19 @@ static void add_widths(cJSON *root, const struct gptq_convert_report *r)
 		json_add_number(o, "zero_max", w->zero_max);
 		json_add_number(o, "damaged_words", w->n_damaged_words);
 		json_add_number(o, "unknown_zero_points", w->n_unknown);
+	}
+}
+
+static void add_readers(cJSON *root, const char *key, const struct gptq_reader *readers, size_t n)
+{
+	cJSON *list = json_add_array(root, key);
+
+	for (size_t i = 0; i < n && readers; i++) {
+		cJSON *o = json_add_item(list);
+
+		json_add_string(o, "loader", readers[i].loader);
+		json_add_string(o, "answer", gptq_reader_answer_name(readers[i].answer));
+		json_add_string(o, "reason", readers[i].reason);
 	}
 }
 
@@ -208,6 +255,8 @@ void convert_print_json(FILE *out, const char *in_path, const char *out_path, co
 	json_add_number(root, "bytes", r->n_bytes);
 	json_add_number(root, "bytes_rewritten", r->n_bytes_rewritten);
 	json_add_number(root, "zeros_verified", r->n_zeros_verified);
+	add_readers(root, "loaders_in", r->readers_in, r->n_readers);
+	add_readers(root, "loaders_out", r->readers_out, r->n_readers);
 	json_print(out, root);
 }
 

@@ -92,25 +92,34 @@ struct settings {
 	enum cli_when progress;
 };
 
-/* One word of a list: its number, or -1 after a message. */
-static int choice(const char *option, const char *value, const char *const *words)
+/* "--OPTION takes WORDS, not 'VALUE'"; false. */
+static bool wrong_value(const char *option, const char *words, const char *value)
+{
+	char shown[256];
+
+	cli_mask(shown, sizeof(shown), value);
+	cli_error(&command, "--%s takes %s, not '%s'", option, words, shown);
+	return false;
+}
+
+/* One word of a list that ends with NULL: its number, or -1 after a message that shows `takes`. */
+static int choice(const char *option, const char *value, const char *const *words, const char *takes)
 {
 	for (int i = 0; words[i]; i++)
 		if (strcmp(value, words[i]) == 0)
 			return i;
-	cli_error(&command, "--%s: '%s' is none of the words it takes (see --help)", option, value);
+	wrong_value(option, takes, value);
 	return -1;
 }
 
 static bool parse_format(const char *option, const char *value, bool with_auto, enum gptq_zeros_format *format)
 {
 	static const char *const words[] = {"v1", "gptq", "v2", "gptq_v2", "auto", NULL};
-	int i = choice(option, value, words);
+	const char *takes = with_auto ? "auto, v1 or v2" : "v1 or v2";
+	int i = choice(option, value, words, takes);
 
-	if (i == 4 && !with_auto) {
-		cli_error(&command, "--%s takes v1 or v2", option);
-		return false;
-	}
+	if (i == 4 && !with_auto)
+		return wrong_value(option, takes, value);
 	*format = i == 4 ? GPTQ_ZEROS_NONE : i < 2 ? GPTQ_ZEROS_V1 : GPTQ_ZEROS_V2;
 	return i >= 0;
 }
@@ -127,7 +136,7 @@ static bool parse_style(const char *value, enum gptq_v1_style *style)
 				    "them lane by lane");
 		return false;
 	}
-	i = choice("v1-style", value, words);
+	i = choice("v1-style", value, words, "auto, lane, word or gptqmodel-3bit");
 	*style = i >= 0 ? styles[i] : GPTQ_STYLE_NONE;
 	return i >= 0;
 }
@@ -138,16 +147,14 @@ static bool parse_bits(const char *value, unsigned *bits)
 		*bits = (unsigned)(value[0] - '0');
 		return true;
 	}
-	cli_error(&command, "--bits takes 2, 3, 4 or 8, not '%s'", value);
-	return false;
+	return wrong_value("bits", "2, 3, 4 or 8", value);
 }
 
 static bool parse_verify(const char *value)
 {
 	if (!value || strcmp(value, "zeros") == 0)
 		return true;
-	cli_error(&command, "--verify takes zeros, not '%s'", value);
-	return false;
+	return wrong_value("verify", "zeros", value);
 }
 
 static bool apply_option(struct settings *s, int option, const char *arg)
@@ -164,11 +171,11 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 	case OPT_V1_STYLE:
 		return parse_style(arg, &s->o.v1_style);
 	case OPT_STRAYS:
-		i = choice("strays", arg, strays);
+		i = choice("strays", arg, strays, "copy or convert");
 		s->o.strays = i == 0 ? GPTQ_STRAYS_COPY : GPTQ_STRAYS_CONVERT;
 		return i >= 0;
 	case OPT_PROGRESS:
-		i = choice("progress", arg, whens);
+		i = choice("progress", arg, whens, "auto, always or never");
 		s->progress = i < 0 ? CLI_AUTO : (enum cli_when)i;
 		return i >= 0;
 	case OPT_VERIFY:

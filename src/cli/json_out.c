@@ -41,6 +41,14 @@ void json_add_item_string(cJSON *array, const char *value)
 	cJSON_AddItemToArray(array, need(cJSON_CreateString(value)));
 }
 
+void json_add_item_number(cJSON *array, uint64_t value)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+	cJSON_AddItemToArray(array, need(cJSON_CreateRaw(digits)));
+}
+
 void json_add_string(cJSON *to, const char *key, const char *value)
 {
 	need(value ? cJSON_AddStringToObject(to, key, value) : cJSON_AddNullToObject(to, key));

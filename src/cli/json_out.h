@@ -12,6 +12,7 @@ cJSON *json_add_object(cJSON *to, const char *key);
 cJSON *json_add_array(cJSON *to, const char *key);
 cJSON *json_add_item(cJSON *array); /* a new object at the end */
 void json_add_item_string(cJSON *array, const char *value);
+void json_add_item_number(cJSON *array, uint64_t value);
 void json_add_string(cJSON *to, const char *key, const char *value); /* NULL: null. value must be UTF-8 */
 void json_add_path(cJSON *to, const char *key, const char *path);    /* any bytes: masked where no UTF-8 */
 void json_add_bool(cJSON *to, const char *key, bool value);

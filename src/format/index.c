@@ -56,6 +56,7 @@ static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, c
 {
 	struct gq_index_entry *e = &index->entries[index->n_entries];
 	enum gptq_status status;
+	char masked[200];
 
 	if (node->type != GQ_JSON_STRING)
 		return bad(node->begin, err, "weight_map: the shard of a tensor is no string");
@@ -65,7 +66,8 @@ static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, c
 		return gq_fail_nomem(err);
 	if (!is_plain_shard_name(name->data ? name->data : "", name->size)) {
 		status = bad(node->begin, err, "weight_map: a shard must be one plain file name that ends in .safetensors");
-		gq_error_found(err, "\"%.*s\"", (int)(name->size < 200 ? name->size : 200), name->data ? name->data : "");
+		gptq_mask(masked, sizeof(masked), name->data ? name->data : "", name->size);
+		gq_error_found(err, "\"%s\"", masked);
 		return status;
 	}
 	status = file_number(index, map, name->data, name->size, &e->file, err);

@@ -164,9 +164,10 @@ enum gptq_status gq_labels_record(const struct gq_config_file *files, size_t n_f
 				return GPTQ_E_REFUSED;
 			}
 			if (first && strcmp(first->v1_style, config->v1_style) != 0)
-				return gq_fail(err, GPTQ_E_REFUSED,
-					       "gptq_tools.v1_style is \"%s\" in %s and \"%s\" in %s", first->v1_style,
-					       first->where, config->v1_style, config->where);
+				return gq_fail(
+					err, GPTQ_E_REFUSED,
+					"gptq_tools.v1_style is \"%s\" in %s and \"%s\" in %s; --v1-style settles it",
+					first->v1_style, first->where, config->v1_style, config->where);
 			if (!first)
 				first = config;
 		}

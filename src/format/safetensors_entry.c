@@ -179,16 +179,99 @@ static enum gptq_status read_field(struct gq_st_parser *p, struct gq_st_tensor *
 	return pass_over(p, key);
 }
 
+/* Behind the n bytes of word if they stand at s, else NULL; NULL stays NULL, so that calls can follow each other. */
+static inline const char *literal(const char *s, const char *end, const char *word, size_t n)
+{
+	return s && (size_t)(end - s) >= n && memcmp(s, word, n) == 0 ? s + n : NULL;
+}
+
+/* Behind the plain number at s, of at most 19 digits: more are left to the slow way. */
+static inline const char *number(const char *s, const char *end, uint64_t *value)
+{
+	const char *first = s;
+	uint64_t v = 0;
+
+	if (!s)
+		return NULL;
+	for (; s < end && s - first < 19 && (unsigned char)(*s - '0') < 10; s++)
+		v = v * 10 + (uint64_t)(*s - '0');
+	*value = v;
+	return s == first || (*first == '0' && s - first > 1) || s >= end ? NULL : s;
+}
+
+static const char *fast_dtype(const char *s, const char *end, struct gq_st_tensor *t)
+{
+	const char *quote = memchr(s, '"', (size_t)(end - s) < 16 ? (size_t)(end - s) : 16);
+
+	return quote && gq_dtype_from_name(s, (size_t)(quote - s), &t->dtype) ? quote + 1 : NULL;
+}
+
+static const char *fast_shape(struct gq_st_parser *p, const char *s, const char *end, struct gq_st_tensor *t)
+{
+	if (s < end && *s == ']')
+		return s + 1;
+	for (; p->n_dims + t->rank < p->max_dims; s++) {
+		s = number(s, end, &p->st->shapes[p->n_dims + t->rank]);
+		if (!s || (*s != ',' && *s != ']'))
+			return NULL;
+		t->rank++;
+		if (*s == ']')
+			return s + 1;
+	}
+	return NULL;
+}
+
+/*
+ * Nearly all entries are written without white space and with the three fields alone: those are read without events.
+ * False, and nothing is taken, where something else stands.
+ */
+static bool read_usual_entry(struct gq_st_parser *p, struct gq_st_tensor *t)
+{
+	const char *text = p->st->header, *end = text + p->st->header_size, *s = text + p->js.pos, *next;
+	unsigned fields = 0, field;
+
+	t->entry_begin = (uint32_t)p->js.pos + 1;
+	s = literal(s, end, ":", 1);
+	for (unsigned i = 0; i < 3 && s; i++, fields |= field) {
+		s = literal(s, end, i ? "," : "{", 1);
+		if ((next = literal(s, end, "\"dtype\":\"", 9))) {
+			field = F_DTYPE;
+			s = fast_dtype(next, end, t);
+		} else if ((next = literal(s, end, "\"shape\":[", 9))) {
+			field = F_SHAPE;
+			t->rank = 0;
+			s = fast_shape(p, next, end, t);
+		} else {
+			field = F_OFFSETS;
+			s = number(literal(s, end, "\"data_offsets\":[", 16), end, &t->begin);
+			s = number(literal(s, end, ",", 1), end, &t->end);
+			s = literal(s, end, "]", 1);
+		}
+	}
+	s = literal(s, end, "}", 1);
+	if (!s || fields != F_ALL) {
+		t->rank = 0;
+		return false;
+	}
+	p->n_dims += t->rank;
+	t->entry_end = (uint32_t)(s - text);
+	gq_json_value_taken(&p->js, t->entry_end);
+	return true;
+}
+
 /* The entry of tensor t, from its value on. */
 enum gptq_status gq_st_read_entry(struct gq_st_parser *p, struct gq_st_tensor *t)
 {
 	static const char expected[] = "an object with dtype, shape and data_offsets";
 	struct gq_json_event ev;
-	enum gptq_status status = gq_st_next(p, &ev);
+	enum gptq_status status;
 	size_t where[F_ALL];
 	unsigned fields = 0;
 	bool others = false; /* keys that mean nothing to us */
 
+	if (read_usual_entry(p, t))
+		return GPTQ_OK;
+	status = gq_st_next(p, &ev);
 	if (status)
 		return status;
 	if (ev.type == GQ_JSON_ARRAY)

@@ -250,6 +250,24 @@ static enum gptq_status read_metadata(struct gq_st_parser *p, const struct gq_js
 	return GPTQ_OK;
 }
 
+/* How many of n bytes are a or b. Counted in bytes first, which compilers turn into vectors. */
+static size_t count(const char *p, size_t n, char a, char b)
+{
+	size_t total = 0;
+
+	while (n > 0) {
+		size_t block = n < 240 ? n : 240;
+		unsigned char hits = 0;
+
+		for (size_t i = 0; i < block; i++)
+			hits = (unsigned char)(hits + ((p[i] == a) | (p[i] == b)));
+		total += hits;
+		p += block;
+		n -= block;
+	}
+	return total;
+}
+
 /*
  * Tables are taken once, as large as the text can need at most: every dimension stands behind a comma or a '[', and
  * every entry has its '{' and its least length. Pages that nothing is written to cost nothing.
@@ -257,20 +275,18 @@ static enum gptq_status read_metadata(struct gq_st_parser *p, const struct gq_js
 static enum gptq_status take_tables(struct gq_st_parser *p)
 {
 	struct gq_st *st = p->st;
-	const char *text = st->header;
-	size_t n = (size_t)st->header_size, braces = 0, dims = 0;
+	size_t n = (size_t)st->header_size, braces = count(st->header, n, '{', '{');
+	size_t dims = count(st->header, n, ',', '[');
 
-	for (size_t i = 0; i < n; i++)
-		braces += text[i] == '{';
-	for (size_t i = 0; i < n; i++)
-		dims += (text[i] == ',') | (text[i] == '[');
 	p->max_dims = dims;
 	p->max_tensors = n / MIN_ENTRY_BYTES + 1;
 	if (p->max_tensors > braces)
 		p->max_tensors = braces;
 	st->tensors = gq_malloc_array((size_t)p->max_tensors + 1, sizeof(*st->tensors));
 	st->shapes = gq_malloc_array(dims, sizeof(*st->shapes));
-	return st->tensors && st->shapes ? GPTQ_OK : gq_fail_nomem(p->err);
+	if (!st->tensors || !st->shapes || !gq_map_reserve(&st->names, (uint32_t)p->max_tensors))
+		return gq_fail_nomem(p->err);
+	return GPTQ_OK;
 }
 
 static enum gptq_status read_header(struct gq_st_parser *p)

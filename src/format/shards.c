@@ -124,8 +124,9 @@ static enum gptq_status two_shards(struct gq_shards *shards, const struct gq_ten
 {
 	struct gptq_error e;
 
-	gq_fail(&e, GPTQ_E_FORMAT, "the same tensor is also in %s%s", shards->items[b->shard].name,
-		n_more ? ", and so are others: the files are not one model" : "");
+	gq_fail(&e, GPTQ_E_FORMAT, "the same tensor is also in %s%s; %s", shards->items[b->shard].name,
+		n_more ? ", and so are others: the files are not one model" : "",
+		shards->index_name ? "take one of them out" : "move the file that is not the model's elsewhere");
 	gq_error_tensor(&e, a->name, a->name_len);
 	gq_error_file(&e, shards->items[a->shard].path);
 	return gq_problems_add(problems, GQ_CODE_TENSOR_IN_TWO_SHARDS, &e, err);
@@ -218,6 +219,38 @@ enum gptq_status gq_shards_open_files(const char *dir, const char *const *names,
 	return status;
 }
 
+enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_shards *shards,
+				 struct gq_problems *problems, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+
+	*shards = (struct gq_shards){0};
+	gq_map_init(&shards->by_name);
+	shards->items = gq_calloc(1, sizeof(*shards->items));
+	if (!shards->items) {
+		gq_st_free(st);
+		return gq_fail_nomem(err);
+	}
+	shards->n = 1;
+	shards->items[0] = (struct gq_shard){.fd = -1, .st = st, .path = gq_strdup(name), .name = gq_strdup(name)};
+	status = shards->items[0].path && shards->items[0].name ? gather(shards, problems, err) : gq_fail_nomem(err);
+	if (status != GPTQ_OK)
+		gq_shards_close(shards);
+	return status;
+}
+
+bool gq_shards_hold_qzeros(const struct gq_shards *shards)
+{
+	for (size_t i = 0; i < shards->n_tensors; i++) {
+		const struct gq_tensor *t = &shards->tensors[i];
+
+		if ((t->name_len == 6 || (t->name_len > 6 && t->name[t->name_len - 7] == '.')) &&
+		    memcmp(t->name + t->name_len - 6, "qzeros", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
 void gq_shards_close(struct gq_shards *shards)
 {
 	close_all(shards);
@@ -258,8 +291,9 @@ static enum gptq_status pick_index(const char *const *names, size_t n, const cha
 			continue;
 		if (*index)
 			return gq_fail(err, GPTQ_E_FORMAT,
-				       "two index files, %s and %s: keep the one that belongs to the model", *index,
-				       names[i]);
+				       "two index files, %s and %s, and loaders do not agree on which counts: keep the "
+				       "one that belongs to the model",
+				       *index, names[i]);
 		*index = names[i];
 	}
 	return GPTQ_OK;

@@ -54,7 +54,14 @@ enum gptq_status gq_shards_open_folder(const char *dir, const char *const *names
 enum gptq_status gq_shards_open_files(const char *dir, const char *const *names, size_t n_names,
 				      struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err);
 
+/* One file whose header came by another way (a stream): takes over st. No data can be read from it. */
+enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_shards *shards,
+				 struct gq_problems *problems, struct gptq_error *err);
+
 void gq_shards_close(struct gq_shards *shards);
+
+/* Is some tensor a module's qzeros? */
+bool gq_shards_hold_qzeros(const struct gq_shards *shards);
 
 const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n);
 

@@ -2,6 +2,7 @@
 /* gptq_convert: opens, settles, plans, writes, checks, renames. */
 #include "base/mem.h"
 #include "ops/convert_internal.h"
+#include "ops/readers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static enum gptq_status check_places(const struct gq_conversion *cv, struct gptq
 }
 
 /* What cannot be gone on with: the first error among the problems of opening. */
-static enum gptq_status check_problems(const struct gq_source *s, struct gptq_error *err)
+enum gptq_status gq_convert_check_problems(const struct gq_source *s, struct gptq_error *err)
 {
 	const struct gq_problem *p = gq_problems_first(&s->problems, GQ_SEVERITY_ERROR);
 
@@ -89,6 +90,7 @@ static enum gptq_status check_bits(const struct gq_source *s, struct gptq_error 
 		if (l->pack.bits != s->bits) {
 			enum gptq_status status = gq_fail(err, GPTQ_E_ARG, "--bits is not what the tensors say");
 
+			gq_error_file(err, s->path);
 			gq_error_tensor(err, l->name, l->name_len);
 			gq_error_found(err, "%u bits", l->pack.bits);
 			gq_error_expected(err, "%u", s->bits);
@@ -98,8 +100,53 @@ static enum gptq_status check_bits(const struct gq_source *s, struct gptq_error 
 	return GPTQ_OK;
 }
 
+/* Does any layer have the width that one of the configs, or a rule in it, claims for it? True where none claims one. */
+static bool some_width_agrees(struct gq_source *s)
+{
+	bool claimed = false;
+
+	for (size_t i = 0; i < s->n_configs; i++) {
+		for (size_t j = 0; j < s->configs[i].n_configs; j++) {
+			const struct gq_config *c = &s->configs[i].configs[j];
+
+			if (!c->is_gptq || !c->bits.present)
+				continue;
+			claimed = true;
+			if (c->extra_config) /* auto-round's widths by layer are not looked at here */
+				return true;
+			for (size_t k = 0; k < s->layers.n; k++)
+				if (s->layers.items[k].pack.bits == (uint64_t)c->bits.value)
+					return true;
+		}
+	}
+	for (size_t k = 0; k < s->layers.n && claimed; k++) {
+		const struct gq_layer *l = &s->layers.items[k];
+
+		if (gq_source_claim(s, l->name, l->name_len).bits == l->pack.bits)
+			return true;
+	}
+	return !claimed;
+}
+
+/* Configs may be wrong about single layers, but one whose width no layer has is another model's. */
+static enum gptq_status check_config_bits(struct gq_source *s, struct gptq_error *err)
+{
+	enum gptq_status status;
+
+	if (s->bits || some_width_agrees(s))
+		return GPTQ_OK;
+	status = gq_fail(err, GPTQ_E_FORMAT, "no layer is packed at the width that the config says: does the config belong "
+					     "to this model? Correct its bits");
+	gq_error_file(err, s->main_file->name);
+	gq_error_found(err, "%u bits in layer %.*s", s->layers.items[0].pack.bits,
+		       (int)(s->layers.items[0].name_len < 100 ? s->layers.items[0].name_len : 100),
+		       s->layers.items[0].name);
+	gq_error_expected(err, "%lld", (long long)s->main->bits.value);
+	return status;
+}
+
 /* Survey, formats and styles of one unit whose source is open. */
-static enum gptq_status settle_unit(struct gq_conversion *cv, struct gq_unit *u, enum gptq_zeros_format format,
+enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *u, enum gptq_zeros_format format,
 				    struct gptq_error *err)
 {
 	enum gptq_status status;
@@ -118,9 +165,12 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 {
 	struct gq_unit *u = &cv->units[0];
 	const char *warning;
-	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, cv->options->per_layer,
-						cv->options->hooks, &u->survey, err);
+	struct gq_survey_options so = {.read_all = cv->options->per_layer, .hooks = cv->options->hooks};
+	enum gptq_status status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey,
+						&u->source.problems, err);
 
+	if (status == GPTQ_OK)
+		status = gq_convert_check_problems(&u->source, err);
 	if (status == GPTQ_OK)
 		status = gq_settle_format(&u->source, &u->survey, &cv->wishes, &cv->from, &cv->report->from_reason,
 					  &warning, err);
@@ -129,134 +179,39 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 	cv->to = cv->options->relabel ? cv->from : cv->options->to;
 	if (warning)
 		status = gq_report_warn(cv->report, "format", err, "%s", warning);
-	return status == GPTQ_OK ? settle_unit(cv, u, cv->from, err) : status;
-}
-
-/* ---------------------------------------------------------------------------------------------------- strays */
-
-static bool holds_qzeros(const struct gq_shards *shards)
-{
-	for (size_t i = 0; i < shards->n_tensors; i++) {
-		const struct gq_tensor *t = &shards->tensors[i];
-
-		if ((t->name_len == 6 || (t->name_len > 6 && t->name[t->name_len - 7] == '.')) &&
-		    memcmp(t->name + t->name_len - 6, "qzeros", 6) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Looks into a stray: *holds tells whether it has zero points or cannot be read (then with its error). */
-static enum gptq_status look_at_stray(const char *path, bool *holds, struct gptq_error *why, bool *unreadable,
-				      struct gptq_error *err)
-{
-	struct gq_problems problems = {0};
-	const struct gq_problem *p;
-	struct gq_shards shards;
-	enum gptq_status status = gq_shards_open_files(NULL, &path, 1, &shards, &problems, err);
-
-	if (status != GPTQ_OK)
-		return status;
-	p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
-	*unreadable = p != NULL;
-	*holds = p || holds_qzeros(&shards);
-	if (p)
-		*why = p->error;
-	gq_shards_close(&shards);
-	gq_problems_free(&problems);
-	return GPTQ_OK;
-}
-
-static enum gptq_status refuse_stray(const struct gq_source *s, const char *name, const struct gptq_error *why,
-				     struct gptq_error *err)
-{
-	enum gptq_status status;
-
-	if (why) {
-		if (err)
-			*err = *why;
-		return why->status;
-	}
-	status = gq_fail(err, GPTQ_E_REFUSED,
-			 "a safetensors file outside %s%s holds zero points too: is it part of the model, or left over?\n"
-			 "--strays copy leaves it as it is, --strays convert converts it with the model",
-			 s->shards.index_name ? "the index " : "the model",
-			 s->shards.index_name ? s->shards.index_name : "");
-	gq_error_file(err, name);
-	return status;
-}
-
-/* A stray that is to be converted is judged on its own, and must come to the same verdict as the model. */
-static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, const char *name, struct gptq_error *err)
-{
-	struct gq_unit *u = &cv->units[cv->n_units++];
-	struct gq_source_options none = {0};
-	enum gptq_status status = gq_source_open(path, &none, &u->source, err);
-	enum gptq_verdict want = cv->from == GPTQ_ZEROS_V1 ? GPTQ_VERDICT_V1 : GPTQ_VERDICT_V2;
-
-	u->name = name;
-	if (status == GPTQ_OK)
-		status = check_problems(&u->source, err);
-	if (status == GPTQ_OK)
-		status = gq_survey_run(&u->source.shards, &u->source.layers, true, cv->options->hooks, &u->survey, err);
-	if (status == GPTQ_OK && (!cv->from || u->survey.model.verdict != want)) {
-		status = gq_fail(err, GPTQ_E_REFUSED,
-				 "--strays convert: the verdict on this file is %s, and on the model it is %s; only a file "
-				 "whose own verdict agrees can be converted with it",
-				 gptq_verdict_name(u->survey.model.verdict),
-				 cv->from ? gptq_zeros_format_name(cv->from) : "mixed");
-		gq_error_file(err, name);
-	}
-	return status == GPTQ_OK ? settle_unit(cv, u, cv->from, err) : status;
-}
-
-static enum gptq_status handle_stray(struct gq_conversion *cv, const char *name, struct gptq_error *err)
-{
-	const struct gq_source *s = &cv->units[0].source;
-	bool holds = false, unreadable = false;
-	struct gptq_error why;
-	char *path = gq_path_join(s->dir, name);
-	enum gptq_status status = path ? look_at_stray(path, &holds, &why, &unreadable, err) : gq_fail_nomem(err);
-
-	if (status != GPTQ_OK || !holds) {
-		gq_free(path);
-		return status;
-	}
-	switch (cv->options->strays) {
-	case GPTQ_STRAYS_REFUSE:
-		status = refuse_stray(s, name, unreadable ? &why : NULL, err);
-		break;
-	case GPTQ_STRAYS_COPY:
-		status = gq_report_warn(cv->report, "stray-safetensors", err,
-					unreadable ? "%s is outside the model and no readable safetensors file; it was "
-						     "copied as it is"
-						   : "%s is outside the model and keeps its zero points as they are",
-					name);
-		break;
-	case GPTQ_STRAYS_CONVERT:
-		status = unreadable ? refuse_stray(s, name, &why, err) : add_stray(cv, path, name, err);
-		break;
-	}
-	gq_free(path);
-	return status;
+	return status == GPTQ_OK ? gq_convert_settle_unit(cv, u, cv->from, err) : status;
 }
 
 /* ------------------------------------------------------------------------------------------------------- all */
 
-/* The figures behind the verdict, in one line. */
-static enum gptq_status fill_evidence(struct gq_conversion *cv, struct gptq_error *err)
+/* Who reads IN right, and who will read OUT: a change of format is a change of readers. */
+static enum gptq_status fill_readers(struct gq_conversion *cv, struct gptq_error *err)
 {
-	const struct gq_model_verdict *m = &cv->units[0].survey.model;
-	struct gq_buf text = {0};
+	struct gq_unit *u = &cv->units[0];
+	struct gptq_convert_report *r = cv->report;
+	struct gq_style_choice styles[GQ_N_WIDTHS];
+	struct gq_readers_after after = {.to = cv->to, .style = GPTQ_STYLE_CLEAN};
+	enum gptq_verdict now = cv->from == GPTQ_ZEROS_V1   ? GPTQ_VERDICT_V1
+				: cv->from == GPTQ_ZEROS_V2 ? GPTQ_VERDICT_V2
+							    : GPTQ_VERDICT_MIXED;
+	enum gptq_status status = gq_best_styles(&u->source, &u->survey, u->formats, styles, err);
 
-	gq_buf_printf(&text, "%s: strong evidence in %llu layers for v1, in %llu for v2", gq_rule_name(m->rule),
-		      (unsigned long long)m->strong_v1, (unsigned long long)m->strong_v2);
-	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
-		if (m->width[w].n_median)
-			gq_buf_printf(&text, "; %u bits: mean shift %.3f +- %.3f over %llu layers (v2 0, v1 1)", gq_widths[w],
-				      m->width[w].a, m->width[w].bar_a, (unsigned long long)m->width[w].n_median);
-	cv->report->evidence = text.data;
-	return text.failed ? gq_fail_nomem(err) : GPTQ_OK;
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
+		if (u->styles[w].style)
+			styles[w] = u->styles[w];
+		if (cv->to == GPTQ_ZEROS_V1 && r->n_layers_changed == 0 && styles[w].style)
+			after.style = styles[w].style;
+	}
+	for (unsigned i = 0; i < r->n_widths; i++)
+		if (cv->to == GPTQ_ZEROS_V1 && r->n_layers_changed && r->widths[i].n_zeros_at_0)
+			after.style = cv->write_style ? cv->write_style : GPTQ_STYLE_LANE;
+	if (status == GPTQ_OK)
+		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, NULL, &r->readers_in,
+				       &r->n_readers, err);
+	if (status == GPTQ_OK)
+		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, &after, &r->readers_out,
+				       &r->n_readers, err);
+	return status;
 }
 
 static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error *err)
@@ -300,7 +255,10 @@ static enum gptq_status fill_report(struct gq_conversion *cv, struct gptq_error 
 			w->style_source = GPTQ_STYLE_GIVEN;
 		}
 	}
-	return fill_evidence(cv, err);
+	r->evidence = gq_describe_evidence(&u->survey);
+	if (!r->evidence)
+		return gq_fail_nomem(err);
+	return u->source.file ? GPTQ_OK : fill_readers(cv, err);
 }
 
 static enum gptq_status open_model(struct gq_conversion *cv, struct gptq_error *err)
@@ -333,18 +291,38 @@ static enum gptq_status decide(struct gq_conversion *cv, struct gptq_error *err)
 	if (status == GPTQ_OK)
 		status = gq_labels_check(&s->labels, true, err);
 	if (status == GPTQ_OK)
-		status = check_problems(s, err);
+		status = gq_convert_check_problems(s, err);
 	if (status == GPTQ_OK)
 		status = check_layers(s, err);
 	if (status == GPTQ_OK)
 		status = check_bits(s, err);
 	if (status == GPTQ_OK)
+		status = check_config_bits(&cv->units[0].source, err);
+	if (status == GPTQ_OK)
 		status = settle_model(cv, err);
-	for (size_t i = 0; status == GPTQ_OK && i < cv->units[0].source.shards.n_stray; i++)
-		status = handle_stray(cv, cv->units[0].source.shards.stray[i], err);
+	if (status == GPTQ_OK)
+		status = gq_convert_strays(cv, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_plan(cv, err);
 	return status == GPTQ_OK ? fill_report(cv, err) : status;
+}
+
+/* An error about a file under the temporary name is told about the place that the reader knows. */
+static void show_final_name(const struct gq_output *out, struct gptq_error *err)
+{
+	char temp[sizeof(err->file)], shown[2 * sizeof(err->file)];
+	size_t n;
+
+	if (!err || !out->temp_path)
+		return;
+	gptq_mask(temp, sizeof(temp), out->temp_path, strlen(out->temp_path));
+	n = strlen(temp);
+	if (strncmp(err->file, temp, n) != 0)
+		return;
+	gptq_mask(temp, sizeof(temp), out->final_path, strlen(out->final_path));
+	snprintf(shown, sizeof(shown), "%s%s", temp, err->file + n);
+	err->file[0] = '\0';
+	gq_error_file(err, shown);
 }
 
 static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *err)
@@ -362,6 +340,8 @@ static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *e
 		status = gq_check_cancel(cv->options->hooks, err);
 	if (status == GPTQ_OK)
 		status = gq_output_commit(&cv->output, err);
+	if (status != GPTQ_OK)
+		show_final_name(&cv->output, err);
 	gq_output_drop(&cv->output);
 	return status;
 }

@@ -3,7 +3,9 @@
  * A conversion in hand. It goes through these steps, each in a file of its own:
  *
  *   convert.c         open IN and its strays, settle format and styles (settle.h)
- *   convert_plan.c    count zero points, decide the written style, list files, labels and warnings
+ *   convert_strays.c  the same for safetensors files outside the model
+ *   convert_plan.c    count zero points, decide the written style, labels and warnings
+ *   convert_files.c   which file goes over how
  *   convert_write.c   write everything under a temporary name
  *   convert_check.c   read it back
  *   convert.c         rename, hand out the report
@@ -59,6 +61,14 @@ enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct g
 enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
 			       struct gq_buf *out, struct gptq_error *err);
 
+/* What cannot be gone on with: the first error among the problems of opening and surveying. */
+enum gptq_status gq_convert_check_problems(const struct gq_source *source, struct gptq_error *err);
+/* Formats and styles of a unit whose source is open and surveyed. */
+enum gptq_status gq_convert_settle_unit(struct gq_conversion *cv, struct gq_unit *unit, enum gptq_zeros_format format,
+					struct gptq_error *err);
+/* Deals with the files outside the model as options->strays says. */
+enum gptq_status gq_convert_strays(struct gq_conversion *cv, struct gptq_error *err);
+
 enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *err);
@@ -69,6 +79,9 @@ __attribute__((format(printf, 4, 5))) enum gptq_status gq_report_warn(struct gpt
 enum gptq_status gq_report_label(struct gptq_convert_report *r, const char *file, const char *key,
 				 const char *old_value, const char *new_value, struct gptq_error *err);
 enum gptq_status gq_report_not_copied(struct gptq_convert_report *r, const char *name, struct gptq_error *err);
+
+/* Warnings about files that are left out or keep the old zero points, and the bytes to write. */
+enum gptq_status gq_convert_plan_files(struct gq_conversion *cv, struct gptq_error *err);
 
 /* Will the tree entry stay out of OUT (a checksum file that names a file that changes)? */
 enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char *name, bool *stale,

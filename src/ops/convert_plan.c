@@ -17,33 +17,6 @@ enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct g
 	return cv->write_style ? gq_style_for_width(cv->write_style, bits) : GPTQ_STYLE_LANE;
 }
 
-struct gq_unit *gq_unit_of_file(const struct gq_conversion *cv, const char *name, uint32_t *shard)
-{
-	const struct gq_shards *shards = &cv->units[0].source.shards;
-
-	for (uint32_t i = 0; i < shards->n; i++) {
-		if (strcmp(shards->items[i].name, name) == 0) {
-			*shard = i;
-			return &cv->units[0];
-		}
-	}
-	for (size_t i = 1; i < cv->n_units; i++) {
-		if (strcmp(cv->units[i].name, name) == 0) {
-			*shard = 0;
-			return &cv->units[i];
-		}
-	}
-	return NULL;
-}
-
-const struct gq_new_text *gq_text_of_file(const struct gq_conversion *cv, const char *name)
-{
-	for (size_t i = 0; i < cv->n_texts; i++)
-		if (strcmp(cv->texts[i].name, name) == 0)
-			return cv->texts[i].changed ? &cv->texts[i] : NULL;
-	return NULL;
-}
-
 enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
 			       struct gq_buf *out, struct gptq_error *err)
 {
@@ -76,9 +49,10 @@ static struct gptq_convert_width *width_of(struct gptq_convert_report *r, unsign
 /* Adds "LAYER: n" to a list for the refusal, the first few layers only. */
 static void list_layer(struct gq_buf *list, const struct gq_layer *l, uint64_t n, uint64_t n_before)
 {
+	char shown[GQ_LAYER_SHOWN];
+
 	if (n_before < 8)
-		gq_buf_printf(list, "\n%.*s: %llu", (int)(l->name_len < 160 ? l->name_len : 160), l->name,
-			      (unsigned long long)n);
+		gq_buf_printf(list, "\n%s: %llu", gq_layer_shown(shown, l), (unsigned long long)n);
 }
 
 static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u, size_t i,
@@ -95,10 +69,12 @@ static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u,
 	if (status != GPTQ_OK)
 		return status;
 	status = gq_zeros_figures(&qz, u->formats[i], gq_layer_style(cv, u, i), figures, err);
-	if (status == GPTQ_OK && !r->first_layer) {
+	if (status == GPTQ_OK && (!r->first_layer || (r->n_layers_changed == 0 && gq_layer_changes(cv, u, i)))) {
 		unsigned bytes = l->pack.word_bits / 8;
+		char shown[GQ_LAYER_SHOWN];
 
-		r->first_layer = gq_strndup(l->name, l->name_len);
+		gq_free(r->first_layer);
+		r->first_layer = gq_strdup(gq_layer_shown(shown, l));
 		r->word_bits = l->pack.word_bits;
 		r->first_word_before = gq_load_le(words, bytes);
 		/* A row at a time is what shifting works on; the first row is enough to show the first word. */
@@ -197,8 +173,38 @@ static enum gptq_status choose_record(struct gq_conversion *cv, bool any_zero, s
 		cv->record = gptq_style_name(style ? style : GPTQ_STYLE_LANE);
 	if (!cv->record)
 		return GPTQ_OK;
+	if (!s->main || s->file) /* no config is written: see warn_readers */
+		return GPTQ_OK;
 	cv->report->record = gq_strdup(cv->record);
 	return cv->report->record ? GPTQ_OK : gq_fail_nomem(err);
+}
+
+/*
+ * A mixed model going to v1 keeps the layers that are v1 already, in the style that they have: one record must be true
+ * of them and of those that are written now.
+ */
+static enum gptq_status check_kept_layers(struct gq_conversion *cv, bool any_zero, struct gptq_error *err)
+{
+	struct gq_unit *u = &cv->units[0];
+	struct gq_style_choice kept[GQ_N_WIDTHS];
+	enum gptq_status status;
+
+	if (cv->from || cv->to != GPTQ_ZEROS_V1 || !any_zero)
+		return GPTQ_OK;
+	status = gq_best_styles(&u->source, &u->survey, u->formats, kept, err);
+	for (unsigned w = 0; w < GQ_N_WIDTHS && status == GPTQ_OK; w++) {
+		enum gptq_v1_style now = gq_style_for_width(cv->write_style, kept[w].bits);
+
+		if (!kept[w].n_layers || kept[w].style == GPTQ_STYLE_CLEAN || kept[w].style == now)
+			continue;
+		status = gq_fail(err, GPTQ_E_REFUSED,
+				 "the layers that are v1 already store z = 0 in the style %s at %u bits, and --v1-style %s "
+				 "would write the others differently: no one style would be true of the model\n"
+				 "--to v2 has no such question",
+				 kept[w].style ? gptq_style_name(kept[w].style) : "(open)", kept[w].bits,
+				 gptq_style_name(cv->write_style));
+	}
+	return status;
 }
 
 static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bool asymmetric, struct gptq_error *err)
@@ -231,7 +237,13 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 					"a lone file: no config was written, so the config beside OUT must say "
 					"checkpoint_format \"%s\"",
 					gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
-	if (status == GPTQ_OK && s->file && cv->record && cv->record[0])
+	else if (status == GPTQ_OK && !s->main)
+		status = gq_report_warn(
+			cv->report, "no-config-written", err,
+			"the folder has no GPTQ config, so nothing in OUT says that it is %s, and loaders "
+			"take it for gptq",
+			gq_label_word(cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2));
+	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(cv->report, "style-not-recorded", err,
 					"nothing records that z = 0 was written in the style %s: pass --v1-style %s on the "
 					"way back",
@@ -306,123 +318,51 @@ static enum gptq_status report_metadata(struct gq_conversion *cv, struct gptq_er
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------- the other files */
-
-static bool is_checksum_file(const char *base)
+/* What opening found that does not stop a conversion. */
+static enum gptq_status pass_on_warnings(struct gq_conversion *cv, struct gptq_error *err)
 {
-	return strcmp(base, "SHA256SUMS") == 0 || gq_has_suffix(base, ".sha256");
-}
+	const struct gq_problems *p = &cv->units[0].source.problems;
+	enum gptq_status status = GPTQ_OK;
 
-/* Does the file of that relative path come out with other bytes than it went in with? */
-static bool file_changes(const struct gq_conversion *cv, const char *name)
-{
-	uint32_t shard;
-	const struct gq_unit *u = gq_unit_of_file(cv, name, &shard);
+	for (size_t i = 0; i < p->n && status == GPTQ_OK; i++) {
+		char text[1024];
 
-	if (gq_text_of_file(cv, name))
-		return true;
-	if (!u)
-		return false;
-	for (size_t i = 0; i < u->source.layers.n; i++)
-		if (u->source.layers.items[i].qzeros->shard == shard && gq_layer_changes(cv, u, i))
-			return true;
-	for (size_t i = 0; i < u->source.n_metadata; i++)
-		if (u->source.metadata_shard[i] == shard && u->source.metadata[i].label != GQ_LABEL_ABSENT &&
-		    u->source.metadata[i].label != (cv->to == GPTQ_ZEROS_V1 ? GQ_LABEL_V1 : GQ_LABEL_V2))
-			return true;
-	return false;
-}
-
-/* Does `text` hold `word` with no character of a file name on either side? */
-static bool names_file(const char *text, size_t size, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *p = text; size >= n && (p = memchr(p, word[0], (size_t)(text + size - n + 1 - p))); p++) {
-		const char *q = p + n;
-		bool before = p > text && (isalnum((unsigned char)p[-1]) || strchr("._-", p[-1]));
-		bool after = q < text + size && (isalnum((unsigned char)*q) || strchr("._-", *q));
-
-		if (memcmp(p, word, n) == 0 && !before && !after)
-			return true;
-		if (p == text + size - n)
-			break;
-	}
-	return false;
-}
-
-enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char *name, bool *stale,
-				      struct gptq_error *err)
-{
-	const struct gq_source *s = &cv->units[0].source;
-	const char *base = gq_path_base(name);
-	enum gptq_status status;
-	char *path, *text;
-	size_t size = 0;
-
-	*stale = false;
-	if (!is_checksum_file(base))
-		return GPTQ_OK;
-	path = gq_path_join(s->dir, name);
-	if (!path)
-		return gq_fail_nomem(err);
-	status = gq_read_file(path, (size_t)64 << 20, &text, &size, err);
-	gq_free(path);
-	for (size_t i = 0; i < s->tree.n_entries && status == GPTQ_OK && !*stale; i++) {
-		const char *other = s->tree.entries[i].path;
-		size_t n = strlen(other);
-
-		if (s->tree.entries[i].is_dir || !file_changes(cv, other))
+		if (gq_code_severity(p->items[i].code) != GQ_SEVERITY_WARNING)
 			continue;
-		/* by what it says, or by its own name: FILE.sha256 belongs to FILE */
-		*stale = names_file(text, size, gq_path_base(other)) ||
-			 (strncmp(name, other, n) == 0 && strcmp(name + n, ".sha256") == 0);
+		gptq_error_format(&p->items[i].error, text, sizeof(text));
+		status = gq_report_warn(cv->report, gq_code_text(p->items[i].code), err, "%s", text);
 	}
-	gq_free(text);
 	return status;
 }
 
-static bool is_other_weights(const char *name)
+/* Layers whose own strong evidence is against the rest of the model: too few to call it mixed, enough to be looked at.
+ */
+static enum gptq_status warn_odd_layers(struct gq_conversion *cv, struct gptq_error *err)
 {
-	static const char *const suffixes[] = {".bin", ".pt", ".pth", ".ckpt", ".gguf"};
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (gq_has_suffix(name, suffixes[i]))
-			return true;
-	return false;
-}
-
-static enum gptq_status plan_others(struct gq_conversion *cv, struct gptq_error *err)
-{
-	const struct gq_source *s = &cv->units[0].source;
-	struct gptq_convert_report *r = cv->report;
+	const struct gq_unit *u = &cv->units[0];
+	struct gq_buf names = {0};
 	enum gptq_status status = GPTQ_OK;
+	uint64_t n = 0;
 
-	r->n_bytes = s->file ? s->shards.items[0].size : 0;
-	for (size_t i = 0; i < s->tree.n_skipped && status == GPTQ_OK; i++)
-		status = gq_report_not_copied(r, s->tree.skipped[i], err);
-	for (size_t i = 0; i < s->tree.n_entries && status == GPTQ_OK; i++) {
-		const struct gq_tree_entry *e = &s->tree.entries[i];
-		bool stale;
+	for (size_t i = 0; i < u->source.layers.n && cv->from; i++) {
+		char shown[GQ_LAYER_SHOWN];
 
-		if (e->is_dir)
-			continue;
-		status = gq_is_stale_checksum(cv, e->path, &stale, err);
-		if (status != GPTQ_OK)
-			break;
-		if (stale) {
-			status = gq_report_not_copied(r, e->path, err);
-			if (status == GPTQ_OK)
-				status = gq_report_warn(r, "checksums-not-copied", err,
-							"%s names a file that changes, so it was not copied", e->path);
-			continue;
-		}
-		r->n_bytes += e->size;
-		if (r->n_layers_changed && is_other_weights(e->path))
-			status = gq_report_warn(r, "other-weights", err,
-						"%s was copied as it is and keeps the old zero points", e->path);
+		if (u->survey.odd[i] && n++ < 3)
+			gq_buf_printf(&names, "%s%s", n > 1 ? ", " : "",
+				      gq_layer_shown(shown, &u->source.layers.items[i]));
 	}
-	cv->watch.total = r->n_bytes;
+	if (n > 3)
+		gq_buf_printf(&names, " and %llu more", (unsigned long long)(n - 3));
+	if (names.failed)
+		status = gq_fail_nomem(err);
+	else if (n)
+		status = gq_report_warn(
+			cv->report, "layer-odd", err,
+			"the tensors of %s say v%c, against the rest of the model; taken for %s as the rest: "
+			"look at what made %s",
+			names.data, u->survey.model.verdict == GPTQ_VERDICT_V1 ? '2' : '1',
+			gptq_zeros_format_name(cv->from), n == 1 ? "it" : "them");
+	gq_buf_free(&names);
 	return status;
 }
 
@@ -434,14 +374,20 @@ enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *er
 	cv->write_style = cv->to == GPTQ_ZEROS_V1 ? cv->options->v1_style : GPTQ_STYLE_NONE;
 	status = count_zeros(cv, &any_zero, &asymmetric, err);
 	if (status == GPTQ_OK)
+		status = check_kept_layers(cv, any_zero, err);
+	if (status == GPTQ_OK)
 		status = choose_record(cv, any_zero, err);
 	if (status == GPTQ_OK && !cv->units[0].source.file)
 		status = make_texts(cv, err);
 	if (status == GPTQ_OK)
 		status = report_metadata(cv, err);
 	if (status == GPTQ_OK)
+		status = pass_on_warnings(cv, err);
+	if (status == GPTQ_OK)
+		status = warn_odd_layers(cv, err);
+	if (status == GPTQ_OK)
 		status = warn_readers(cv, any_zero, asymmetric, err);
 	if (status == GPTQ_OK)
-		status = plan_others(cv, err);
+		status = gq_convert_plan_files(cv, err);
 	return status;
 }

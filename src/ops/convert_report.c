@@ -39,7 +39,7 @@ enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	gq_mask(masked, sizeof(masked), text, strlen(text), true);
+	gq_mask(masked, sizeof(masked), text, strlen(text), false);
 	w->code = code;
 	w->text = gq_strdup(masked);
 	return w->text ? GPTQ_OK : gq_fail_nomem(err);
@@ -89,6 +89,8 @@ void gptq_convert_report_free(struct gptq_convert_report *r)
 	for (size_t i = 0; i < r->n_not_copied; i++)
 		gq_free(r->not_copied[i]);
 	gq_free(r->labels);
+	gq_free(r->readers_in);
+	gq_free(r->readers_out);
 	gq_free(r->warnings);
 	gq_free(r->not_copied);
 	gq_free(r->evidence);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/settle.h"
 
+#include "base/buf.h"
+#include "base/mem.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -58,28 +61,33 @@ static enum gptq_zeros_format format_of_label(enum gq_label label)
 	return label == GQ_LABEL_V1 ? GPTQ_ZEROS_V1 : label == GQ_LABEL_V2 ? GPTQ_ZEROS_V2 : GPTQ_ZEROS_NONE;
 }
 
-/* "rule: figures" of the model's verdict, for people. */
-static void describe_verdict(const struct gq_survey *sv, char *dst, size_t size)
+char *gq_describe_evidence(const struct gq_survey *sv)
 {
 	const struct gq_model_verdict *m = &sv->model;
-	size_t used = (size_t)snprintf(dst, size, "%llu of %llu layers settled it as v1, %llu as v2, by strong evidence",
-				       (unsigned long long)m->strong_v1, (unsigned long long)m->n_layers,
-				       (unsigned long long)m->strong_v2);
+	struct gq_buf text = {0};
 
-	for (unsigned w = 0; w < GQ_N_WIDTHS && used < size; w++) {
+	gq_buf_printf(&text, "by %s: strong evidence in %llu of %llu layers for v1, in %llu for v2", gq_rule_name(m->rule),
+		      (unsigned long long)m->strong_v1, (unsigned long long)m->n_layers,
+		      (unsigned long long)m->strong_v2);
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
 		const struct gq_width_verdict *v = &m->width[w];
 
 		if (v->n_median)
-			used += (size_t)snprintf(dst + used, size - used,
-						 "; %u bits: mean(code - lane) = %.3f +- %.3f over %llu layers (v2: 0, v1: 1)",
-						 gq_widths[w], v->a, v->bar_a, (unsigned long long)v->n_median);
+			gq_buf_printf(&text, "; %u bits: mean(code - lane) = %.3f +- %.3f over %llu layers (v2: 0, v1: 1)",
+				      gq_widths[w], v->a, v->bar_a, (unsigned long long)v->n_median);
 	}
+	if (text.failed) {
+		gq_buf_free(&text);
+		return NULL;
+	}
+	return text.data;
 }
 
 /* Up to three names of layers of one verdict: "a, b, c and 4 more". */
 static void name_layers(const struct gq_source *s, const struct gq_survey *sv, enum gptq_verdict verdict, char *dst,
 			size_t size)
 {
+	char shown[GQ_LAYER_SHOWN];
 	size_t n = 0, used = 0;
 
 	dst[0] = '\0';
@@ -89,8 +97,8 @@ static void name_layers(const struct gq_source *s, const struct gq_survey *sv, e
 		if (sv->verdicts[i].verdict != verdict)
 			continue;
 		if (n++ < 3 && used < size)
-			used += (size_t)snprintf(dst + used, size - used, "%s%.*s", n > 1 ? ", " : "",
-						 (int)(l->name_len < 120 ? l->name_len : 120), l->name);
+			used += (size_t)snprintf(dst + used, size - used, "%s%s", n > 1 ? ", " : "",
+						 gq_layer_shown(shown, l));
 	}
 	if (n > 3 && used < size)
 		snprintf(dst + used, size - used, " and %zu more", n - 3);
@@ -113,27 +121,35 @@ static enum gptq_status refuse_contradiction(const struct gq_source *s, const st
 					     struct gptq_error *err)
 {
 	const struct gq_label_place *p = s->labels.sources[0];
-	char figures[512];
+	char *figures = gq_describe_evidence(sv);
+	enum gptq_status status;
 
-	describe_verdict(sv, figures, sizeof(figures));
-	return gq_fail(err, GPTQ_E_REFUSED,
+	if (!figures)
+		return gq_fail_nomem(err);
+	status = gq_fail(err, GPTQ_E_REFUSED,
 		       "the label says %s, but the tensors are %s\n"
 		       "label: %s: %s is \"%s\"\ntensors: %s\n"
 		       "--from %s goes by the tensors, --from %s by the label; --relabel makes the label say what the "
 		       "tensors are and changes no tensor",
 		       gptq_zeros_format_name(label), gptq_zeros_format_name(verdict), p->file, p->key, p->value, figures,
 		       gptq_zeros_format_name(verdict), gptq_zeros_format_name(label));
+	gq_free(figures);
+	return status;
 }
 
 static enum gptq_status refuse_open_relabel(const struct gq_survey *sv, struct gptq_error *err)
 {
-	char figures[512];
+	char *figures = gq_describe_evidence(sv);
+	enum gptq_status status;
 
-	describe_verdict(sv, figures, sizeof(figures));
-	return gq_fail(err, GPTQ_E_REFUSED,
+	if (!figures)
+		return gq_fail_nomem(err);
+	status = gq_fail(err, GPTQ_E_REFUSED,
 		       "--relabel goes by the tensors, and they leave it open whether they are v1 or v2\n"
 		       "tensors: %s\n--from v1 or --from v2 settles it",
 		       figures);
+	gq_free(figures);
+	return status;
 }
 
 enum gptq_status gq_settle_format(const struct gq_source *s, const struct gq_survey *sv, const struct gq_wishes *wishes,
@@ -156,7 +172,11 @@ enum gptq_status gq_settle_format(const struct gq_source *s, const struct gq_sur
 		*from = wishes->from;
 		*why = "given with --from";
 		if (verdict && verdict != wishes->from)
-			*warning = "the tensors say otherwise than --from";
+			*warning = wishes->from == GPTQ_ZEROS_V1
+					   ? "--from says v1, but the tensors say v2: if they are right, every zero "
+					     "point is one too high now"
+					   : "--from says v2, but the tensors say v1: if they are right, every zero "
+					     "point is one too low now";
 		return GPTQ_OK;
 	}
 	if (wishes->relabel) {

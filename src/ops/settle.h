@@ -47,9 +47,20 @@ enum gptq_status gq_settle_styles(struct gq_source *source, const struct gq_surv
 				  const struct gq_wishes *wishes, const enum gptq_zeros_format *formats,
 				  struct gq_style_choice choices[GQ_N_WIDTHS], struct gptq_error *err);
 
+/* The same without refusing: the style of each width as far as record, tensors and producer tell (NONE: open). */
+enum gptq_status gq_best_styles(struct gq_source *source, const struct gq_survey *survey,
+				const enum gptq_zeros_format *formats, struct gq_style_choice choices[GQ_N_WIDTHS],
+				struct gptq_error *err);
+
+/* The one name that covers the styles of all widths with layers; NONE if there is none. */
+enum gptq_v1_style gq_model_style(const struct gq_style_choice choices[GQ_N_WIDTHS]);
+
 /* The style in which a layer of that width is read or written when the model's is `style`: word is lane at 3 bits,
  * gptqmodel-3bit is word at others. */
 enum gptq_v1_style gq_style_for_width(enum gptq_v1_style style, unsigned bits);
+
+/* The figures behind the model's verdict in one line, to be freed with gq_free; NULL if memory ran out. */
+char *gq_describe_evidence(const struct gq_survey *survey);
 
 /* The style by name ("lane", "word", "gptqmodel-3bit"); NONE if it is none of these. */
 enum gptq_v1_style gq_style_from_name(const char *name);

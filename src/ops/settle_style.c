@@ -53,7 +53,7 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 	enum gptq_v1_style a = GPTQ_STYLE_LANE, b = bits == 3 ? GPTQ_STYLE_GPTQMODEL_3BIT : GPTQ_STYLE_WORD;
 	struct stake st;
 	enum gptq_status status = weigh(s, formats, bits, a, b, &st, err);
-	int n;
+	char shown[GQ_LAYER_SHOWN];
 
 	if (status != GPTQ_OK)
 		return status;
@@ -62,14 +62,12 @@ static enum gptq_status describe_stake(struct gq_source *s, const enum gptq_zero
 			 gptq_style_name(b));
 		return GPTQ_OK;
 	}
-	n = (int)(st.layer->name_len < 120 ? st.layer->name_len : 120);
 	snprintf(dst, size,
-		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %.*s, group %zu, "
+		 "at %u bits the style decides %llu zero points, %.3g%% of the weights; the first is %s, group %zu, "
 		 "column %zu, stored lane %u: %s makes it %u, %s %u%s",
-		 bits, (unsigned long long)st.n_zeros,
-		 st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0, n, st.layer->name, st.first.group,
-		 st.first.column, st.first.lane, gptq_style_name(a), st.first.z_a, gptq_style_name(b), st.first.z_b,
-		 bits == 3 ? "" : ", smeared makes it unknown");
+		 bits, (unsigned long long)st.n_zeros, st.all_weights > 0 ? 100.0 * st.weights / st.all_weights : 0.0,
+		 gq_layer_shown(shown, st.layer), st.first.group, st.first.column, st.first.lane, gptq_style_name(a),
+		 st.first.z_a, gptq_style_name(b), st.first.z_b, bits == 3 ? "" : ", smeared makes it unknown");
 	return GPTQ_OK;
 }
 
@@ -113,7 +111,7 @@ static enum gptq_status refuse_odds(struct gq_source *s, const struct gq_style_v
 	if (by_record)
 		snprintf(who, sizeof(who), "the record gptq_tools.v1_style in the config");
 	else
-		snprintf(who, sizeof(who), "the producer, %s %s", s->producer.name, s->producer.version);
+		snprintf(who, sizeof(who), "the producer, %s %s,", s->producer.name, s->producer.version);
 	return gq_fail(err, GPTQ_E_REFUSED,
 		       "at %u bits the tensors show the v1 style %s, but %s means %s\ntensors: %s\n%s\n"
 		       "--v1-style settles it",
@@ -133,6 +131,23 @@ static enum gptq_status refuse_open(struct gq_source *s, const struct gq_style_v
 		       "how this v1 checkpoint stores zero points of 0 is open: neither tensors nor config tell its style\n"
 		       "%s\ntensors: %s\n--v1-style lane|word|gptqmodel-3bit settles it",
 		       stake, evidence);
+}
+
+/* The producer smeared, but in a smeared file every lane above an M of the same word is M. */
+static enum gptq_status refuse_not_smeared(struct gq_source *s, const struct gq_style_verdict *v, unsigned bits,
+					   const enum gptq_zeros_format *formats, struct gptq_error *err)
+{
+	char stake[512];
+	enum gptq_status status = describe_stake(s, formats, bits, stake, sizeof(stake), err);
+
+	if (status != GPTQ_OK)
+		return status;
+	return gq_fail(
+		err, GPTQ_E_REFUSED,
+		"at %u bits the producer, %s %s, means the v1 style smeared, but the tensors are not smeared: of %llu "
+		"words with lanes above an M those lanes are all M in %llu only\n%s\n--v1-style settles it",
+		bits, s->producer.name, s->producer.version, (unsigned long long)v->tall_words,
+		(unsigned long long)v->tall_words_full, stake);
 }
 
 static enum gptq_status refuse_smeared(const struct gq_survey *sv, const struct gq_style_choice *c,
@@ -191,6 +206,8 @@ static enum gptq_status settle_width(struct gq_source *s, const struct gq_style_
 			return refuse_odds(s, v, c->bits, producer, false, formats, err);
 		c->style = v->style;
 		c->source = GPTQ_STYLE_BY_TENSORS;
+	} else if (producer == GPTQ_STYLE_SMEARED && v->tall_words_full < v->tall_words) {
+		return refuse_not_smeared(s, v, c->bits, formats, err);
 	} else if (producer) {
 		c->style = gq_style_for_width(producer, c->bits);
 		c->source = GPTQ_STYLE_BY_PRODUCER;
@@ -200,13 +217,10 @@ static enum gptq_status settle_width(struct gq_source *s, const struct gq_style_
 	return GPTQ_OK;
 }
 
-enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *sv, const struct gq_wishes *wishes,
-				  const enum gptq_zeros_format *formats, struct gq_style_choice choices[GQ_N_WIDTHS],
-				  struct gptq_error *err)
+/* Layers that are read as v1, by width; false if there is none. */
+static bool count_widths(const struct gq_source *s, const enum gptq_zeros_format *formats,
+			 struct gq_style_choice choices[GQ_N_WIDTHS])
 {
-	const struct gq_style_choice *smeared = NULL;
-	enum gptq_v1_style record = GPTQ_STYLE_NONE;
-	enum gptq_status status = GPTQ_OK;
 	bool any = false;
 
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
@@ -217,7 +231,80 @@ enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *s
 			any = true;
 		}
 	}
-	if (!any)
+	return any;
+}
+
+enum gptq_status gq_best_styles(struct gq_source *s, const struct gq_survey *sv, const enum gptq_zeros_format *formats,
+				struct gq_style_choice choices[GQ_N_WIDTHS], struct gptq_error *err)
+{
+	enum gptq_v1_style record;
+	struct gptq_error e;
+
+	if (!count_widths(s, formats, choices))
+		return GPTQ_OK;
+	if (gq_labels_record(s->configs, s->n_configs, &s->record, &e) == GPTQ_E_NOMEM)
+		return gq_fail_nomem(err);
+	record = gq_style_from_name(s->record);
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
+		struct gq_style_choice *c = &choices[w];
+		bool refuse;
+		enum gptq_v1_style shown = sv->model.style[w].style,
+				   claimed = record ? record : gq_source_producer_style(s, c->bits, &refuse);
+
+		if (!c->n_layers || (shown && at_odds(shown, claimed, c->bits) && shown != GPTQ_STYLE_SMEARED))
+			continue; /* at odds: open */
+		if (shown) {
+			c->style = shown;
+			c->source = GPTQ_STYLE_BY_TENSORS;
+		} else if (claimed) {
+			c->style = gq_style_for_width(claimed, c->bits);
+			c->source = record ? GPTQ_STYLE_BY_RECORD : GPTQ_STYLE_BY_PRODUCER;
+		}
+	}
+	return GPTQ_OK;
+}
+
+/* Does reading every layer of this width in the model style `name` give the same zero points? */
+static bool covers(enum gptq_v1_style name, const struct gq_style_choice *c)
+{
+	enum gptq_v1_style at = gq_style_for_width(name, c->bits);
+
+	return !c->n_layers || c->style == at ||
+	       (c->style == GPTQ_STYLE_CLEAN && at != GPTQ_STYLE_GPTQMODEL_3BIT && at != GPTQ_STYLE_SMEARED);
+}
+
+enum gptq_v1_style gq_model_style(const struct gq_style_choice choices[GQ_N_WIDTHS])
+{
+	/* in this order: a name is only taken where a plainer one does not do */
+	static const enum gptq_v1_style names[] = {GPTQ_STYLE_CLEAN, GPTQ_STYLE_LANE, GPTQ_STYLE_WORD,
+						   GPTQ_STYLE_GPTQMODEL_3BIT, GPTQ_STYLE_SMEARED};
+	uint64_t n = 0;
+
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+		n += choices[w].n_layers;
+	for (size_t i = 0; n && i < sizeof(names) / sizeof(names[0]); i++) {
+		bool all = true;
+
+		for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+			all = all && covers(names[i], &choices[w]);
+		if (all)
+			return names[i];
+	}
+	/* smeared at one width, clean or smeared at the others */
+	for (unsigned w = 0; w < GQ_N_WIDTHS; w++)
+		if (choices[w].n_layers && choices[w].style != GPTQ_STYLE_SMEARED && choices[w].style != GPTQ_STYLE_CLEAN)
+			return GPTQ_STYLE_NONE;
+	return n ? GPTQ_STYLE_SMEARED : GPTQ_STYLE_NONE;
+}
+
+enum gptq_status gq_settle_styles(struct gq_source *s, const struct gq_survey *sv, const struct gq_wishes *wishes,
+				  const enum gptq_zeros_format *formats, struct gq_style_choice choices[GQ_N_WIDTHS],
+				  struct gptq_error *err)
+{
+	const struct gq_style_choice *smeared = NULL;
+	enum gptq_v1_style record = GPTQ_STYLE_NONE;
+	enum gptq_status status = GPTQ_OK;
+	if (!count_widths(s, formats, choices))
 		return GPTQ_OK;
 	if (sv->model.half_words)
 		return gq_fail(err, GPTQ_E_REFUSED,

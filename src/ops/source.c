@@ -61,6 +61,7 @@ static enum gptq_status read_config(struct gq_source *s, const char *path, const
 	}
 	if (status == GPTQ_E_NOMEM)
 		return gq_fail_nomem(err);
+	e.file[0] = '\0'; /* the whole path in the place of the base name */
 	gq_error_file(&e, path);
 	return gq_problems_add(&s->problems, GQ_CODE_CONFIG_INVALID, &e, err);
 }
@@ -179,7 +180,6 @@ static enum gptq_status find_producer(struct gq_source *s, struct gptq_error *er
 	return GPTQ_OK;
 }
 
-/* A contradiction among records is a refusal of convert's, but only where a style is needed: kept as a problem. */
 static enum gptq_status read_labels(struct gq_source *s, struct gptq_error *err)
 {
 	enum gptq_status status = read_metadata(s, err);
@@ -193,10 +193,10 @@ static enum gptq_status read_labels(struct gq_source *s, struct gptq_error *err)
 
 /* -------------------------------------------------------------------------------------------------- opening */
 
-static enum gptq_status open_folder(struct gq_source *s, struct gptq_error *err)
+static enum gptq_status open_folder(struct gq_source *s, bool tolerant, struct gptq_error *err)
 {
 	const char **names;
-	enum gptq_status status = gq_tree_walk(s->dir, &s->tree, err);
+	enum gptq_status status = gq_tree_walk(s->dir, tolerant, &s->tree, err);
 	size_t n = 0;
 
 	if (status != GPTQ_OK)
@@ -230,7 +230,7 @@ static enum gptq_status open_path(struct gq_source *s, const struct gq_source_op
 		if (options->config_path || options->bits)
 			return gq_fail(err, GPTQ_E_ARG, "--config and --bits are for a lone file; a folder has its own configs");
 		status = gq_locate_folder(s->path, &s->dir, err);
-		return status == GPTQ_OK ? open_folder(s, err) : status;
+		return status == GPTQ_OK ? open_folder(s, options->tolerant, err) : status;
 	}
 	s->file = gq_strdup(s->path);
 	s->dir = gq_parent_dir(s->path);
@@ -238,6 +238,24 @@ static enum gptq_status open_path(struct gq_source *s, const struct gq_source_op
 		return gq_fail_nomem(err);
 	name = s->file;
 	return gq_shards_open_files(NULL, &name, 1, &s->shards, &s->problems, err);
+}
+
+enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, struct gq_source *s, struct gptq_error *err)
+{
+	enum gptq_status status;
+
+	memset(s, 0, sizeof(*s));
+	s->path = gq_strdup(name);
+	status = gq_shards_adopt(st, name, &s->shards, &s->problems, err);
+	if (status == GPTQ_OK && !s->path)
+		status = gq_fail_nomem(err);
+	if (status == GPTQ_OK)
+		status = read_labels(s, err);
+	if (status == GPTQ_OK)
+		status = gq_layers_find(&s->shards, gq_source_claim, s, &s->layers, &s->problems, err);
+	if (status != GPTQ_OK)
+		gq_source_close(s);
+	return status;
 }
 
 enum gptq_status gq_source_open(const char *path, const struct gq_source_options *options, struct gq_source *s,

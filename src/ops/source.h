@@ -12,6 +12,7 @@
 struct gq_source_options {
 	const char *config_path; /* a lone file's config, instead of those beside it */
 	unsigned bits;           /* a lone file's width, where no config tells; 0: not given */
+	bool tolerant;           /* go past what cannot be copied: for looking only */
 };
 
 struct gq_source {
@@ -48,6 +49,9 @@ struct gq_source {
  */
 enum gptq_status gq_source_open(const char *path, const struct gq_source_options *options, struct gq_source *source,
 				struct gptq_error *err);
+/* A checkpoint of which only one header is known (a stream); takes over st. */
+enum gptq_status gq_source_adopt(struct gq_st *st, const char *name, struct gq_source *source, struct gptq_error *err);
+
 void gq_source_close(struct gq_source *source);
 
 /* What the config claims for a module: bits and group size, with the first rule that matches. */

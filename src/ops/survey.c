@@ -36,9 +36,8 @@ enum gptq_status gq_read_qzeros(struct gq_shards *shards, const struct gq_layer 
 	return GPTQ_OK;
 }
 
-/* g_idx, widened and resolved to one group a row; gq_free(*g_of_k). */
-static enum gptq_status read_groups(struct gq_shards *shards, const struct gq_layer *l, int32_t **g_of_k,
-				    enum gq_g_idx_kind *kind, struct gptq_error *err)
+enum gptq_status gq_read_groups(struct gq_shards *shards, const struct gq_layer *l, int32_t **g_of_k,
+				enum gq_g_idx_kind *kind, struct gptq_error *err)
 {
 	size_t n = (size_t)l->in_features, width = l->g_idx ? gptq_dtype_bits(l->g_idx->dtype) / 8 : 0;
 	int64_t *raw = NULL;
@@ -67,37 +66,75 @@ static enum gptq_status read_groups(struct gq_shards *shards, const struct gq_la
 out:
 	gq_free(raw);
 	if (status != GPTQ_OK) {
-		if (l->g_idx)
-			gq_error_file(err, shards->items[l->g_idx->shard].path);
+		gq_error_file(err, shards->items[l->g_idx ? l->g_idx->shard : l->scales->shard].path);
 		gq_free(*g_of_k);
 		*g_of_k = NULL;
 	}
 	return status;
 }
 
-/* First pass: zero points and groups of every layer. */
+/* A layer whose groups make no sense is a problem of that layer, not the end. */
+static enum gptq_status check_groups(struct gq_shards *shards, const struct gq_layer *l, struct gq_survey *sv, size_t i,
+				     struct gq_problems *problems, struct gptq_error *err)
+{
+	struct gptq_error e;
+	int32_t *g_of_k;
+	enum gptq_status status = gq_read_groups(shards, l, &g_of_k, &sv->g_idx[i], &e);
+
+	gq_free(g_of_k);
+	if (status == GPTQ_E_FORMAT) {
+		sv->broken[i] = true;
+		return gq_problems_add(problems, e.offset != GPTQ_NO_OFFSET ? GQ_CODE_G_IDX_RANGE : GQ_CODE_SHAPE_LAW, &e,
+				       err);
+	}
+	if (status != GPTQ_OK && err)
+		*err = e;
+	return status;
+}
+
+static enum gptq_status read_scales(struct gq_shards *shards, const struct gq_layer *l, struct gq_scale_stats *out,
+				    struct gptq_error *err)
+{
+	size_t width = gptq_dtype_bits(l->scales->dtype) / 8, n = READ_BUFFER / width;
+	unsigned char *buffer = gq_malloc_array(READ_BUFFER, 1);
+	enum gptq_status status = buffer ? GPTQ_OK : gq_fail_nomem(err);
+
+	gq_scale_stats_init(out);
+	for (uint64_t at = 0; at < l->scales->nbytes && status == GPTQ_OK; at += n * width) {
+		size_t bytes = l->scales->nbytes - at < n * width ? (size_t)(l->scales->nbytes - at) : n * width;
+
+		status = gq_tensor_read_at(shards, l->scales, at, buffer, bytes, err);
+		if (status == GPTQ_OK)
+			gq_scale_stats_add(out, buffer, bytes / width, l->scales->dtype);
+	}
+	gq_free(buffer);
+	return status;
+}
+
+/* First pass: zero points, groups and, if asked for, scales of every layer. */
 static enum gptq_status read_zeros(struct gq_shards *shards, const struct gq_layers *layers, struct gq_survey *sv,
-				   const struct gptq_hooks *hooks, struct gptq_error *err)
+				   const struct gq_survey_options *options, struct gq_problems *problems,
+				   struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t i = 0; i < layers->n && status == GPTQ_OK; i++) {
 		const struct gq_layer *l = &layers->items[i];
 		struct gq_qzeros qz;
-		int32_t *g_of_k = NULL;
 		void *words = NULL;
 
-		status = gq_check_cancel(hooks, err);
+		status = gq_check_cancel(options->hooks, err);
 		if (status == GPTQ_OK)
-			status = read_groups(shards, l, &g_of_k, &sv->g_idx[i], err);
+			status = check_groups(shards, l, sv, i, problems, err);
 		if (status == GPTQ_OK)
 			status = gq_read_qzeros(shards, l, &words, &qz, err);
 		if (status == GPTQ_OK)
 			status = gq_zero_stats_of(&qz, &sv->facts[i].zeros, err);
+		if (status == GPTQ_OK && sv->scales)
+			status = read_scales(shards, l, &sv->scales[i], err);
 		sv->facts[i].pack = l->pack;
 		sv->facts[i].shard = l->qzeros->shard;
 		gq_free(words);
-		gq_free(g_of_k);
 	}
 	return status;
 }
@@ -112,7 +149,7 @@ struct sampling {
 
 static bool needs_codes(const struct sampling *s, size_t i)
 {
-	return s->sv->facts[i].zeros.sentinel == GQ_SENTINEL_NONE;
+	return !s->sv->broken[i] && gq_codes_wanted(&s->sv->facts[i].zeros, s->layers->items[i].pack);
 }
 
 /* Spreads `want` choices evenly over the layers of one width that need codes. */
@@ -256,7 +293,7 @@ static enum gptq_status read_codes(struct gq_shards *shards, const struct gq_lay
 
 	status = gq_read_qzeros(shards, l, &words, &sl.qzeros, err);
 	if (status == GPTQ_OK)
-		status = read_groups(shards, l, &g_of_k, &kind, err);
+		status = gq_read_groups(shards, l, &g_of_k, &kind, err);
 	if (status != GPTQ_OK)
 		goto out;
 	sl.g_of_k = g_of_k;
@@ -285,8 +322,9 @@ out:
 	return status;
 }
 
-enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers, bool read_all,
-			       const struct gptq_hooks *hooks, struct gq_survey *sv, struct gptq_error *err)
+enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers,
+			       const struct gq_survey_options *options, struct gq_survey *sv,
+			       struct gq_problems *problems, struct gptq_error *err)
 {
 	struct sampling s = {.layers = layers, .sv = sv};
 	enum gptq_status status;
@@ -298,17 +336,21 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 	sv->verdicts = gq_calloc(n, sizeof(*sv->verdicts));
 	sv->g_idx = gq_calloc(n, sizeof(*sv->g_idx));
 	sv->odd = gq_calloc(n, sizeof(*sv->odd));
+	sv->broken = gq_calloc(n, sizeof(*sv->broken));
+	if (options->scales)
+		sv->scales = gq_calloc(n, sizeof(*sv->scales));
 	s.chosen = gq_calloc(n, sizeof(*s.chosen));
-	if (!sv->facts || !sv->codes || !sv->verdicts || !sv->g_idx || !sv->odd || !s.chosen)
+	if (!sv->facts || !sv->codes || !sv->verdicts || !sv->g_idx || !sv->odd || !sv->broken ||
+	    (options->scales && !sv->scales) || !s.chosen)
 		status = gq_fail_nomem(err);
 	else
-		status = read_zeros(shards, layers, sv, hooks, err);
+		status = read_zeros(shards, layers, sv, options, problems, err);
 	if (status == GPTQ_OK)
-		status = choose(&s, shards, read_all, err);
+		status = choose(&s, shards, options->read_all, err);
 	for (size_t i = 0; i < n && status == GPTQ_OK; i++) {
 		if (!s.chosen[i])
 			continue;
-		status = read_codes(shards, &layers->items[i], &sv->codes[i], hooks, err);
+		status = read_codes(shards, &layers->items[i], &sv->codes[i], options->hooks, err);
 		sv->facts[i].codes = &sv->codes[i];
 		sv->n_sampled++;
 		sv->bytes_sampled += layers->items[i].qweight->nbytes;
@@ -328,5 +370,7 @@ void gq_survey_free(struct gq_survey *sv)
 	gq_free(sv->verdicts);
 	gq_free(sv->g_idx);
 	gq_free(sv->odd);
+	gq_free(sv->broken);
+	gq_free(sv->scales);
 	*sv = (struct gq_survey){0};
 }

@@ -4,6 +4,7 @@
 #define GQ_OPS_SURVEY_H
 
 #include "quant/layer.h"
+#include "quant/scales.h"
 #include "quant/verdict.h"
 
 struct gq_survey {
@@ -12,20 +13,33 @@ struct gq_survey {
 	struct gq_layer_verdict *verdicts;
 	enum gq_g_idx_kind *g_idx;
 	bool *odd;
+	bool *broken;                      /* its groups cannot be told: a problem was added, its codes were not read */
+	struct gq_scale_stats *scales;     /* with options.scales, else NULL */
 	struct gq_model_verdict model;
 	size_t n_layers, n_sampled;        /* layers whose qweight was read */
 	uint64_t bytes_sampled;
 };
 
+struct gq_survey_options {
+	bool read_all; /* the codes of every layer, not of a sample */
+	bool scales;   /* read scales too */
+	const struct gptq_hooks *hooks;
+};
+
 /*
- * Surveys the layers. read_all: the codes of every layer, not of a sample (spread over the model: all below 1 GiB,
- * else 16 layers or 2% of the bytes, whichever is more, each width and each file represented; layers whose zero
- * points settle them alone need no codes). Memory: one layer's zero points, and 16 MiB for its statistics.
- * Errors: what reading gives; GPTQ_E_FORMAT for g_idx out of range or no group size that fits; GPTQ_E_CANCELLED.
+ * Surveys the layers. The sample is spread over the model: all layers below 1 GiB, else 16 layers or 2% of the bytes,
+ * whichever is more, each width and each file represented; layers whose zero points settle them alone need no codes.
+ * Memory: one layer's zero points, and 16 MiB for its statistics. g_idx out of range and groups that fit no size
+ * become problems of their layers. Errors: what reading gives; GPTQ_E_CANCELLED.
  */
-enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers, bool read_all,
-			       const struct gptq_hooks *hooks, struct gq_survey *survey, struct gptq_error *err);
+enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers,
+			       const struct gq_survey_options *options, struct gq_survey *survey,
+			       struct gq_problems *problems, struct gptq_error *err);
 void gq_survey_free(struct gq_survey *survey);
+
+/* The group of each row, gq_free(*g_of_k). */
+enum gptq_status gq_read_groups(struct gq_shards *shards, const struct gq_layer *layer, int32_t **g_of_k,
+				enum gq_g_idx_kind *kind, struct gptq_error *err);
 
 /* The qzeros of a layer, read whole; gq_free(*words). qz borrows the words. */
 enum gptq_status gq_read_qzeros(struct gq_shards *shards, const struct gq_layer *layer, void **words,

@@ -147,12 +147,16 @@ static enum gptq_status no_width(const struct gq_layer *l, unsigned claimed, str
 			 pack.bits, (unsigned long long)l->out_features);
 		return wrong_tensor(l->qzeros, text, err);
 	}
+	if (pack.bits && l->g_idx && words_for(l->g_idx->shape[0], pack, &words) && words != l->word_rows) {
+		snprintf(text, sizeof(text), "%s [%llu, %llu] for %u bits and the %llu rows of g_idx",
+			 gptq_dtype_name(l->qweight->dtype), (unsigned long long)words,
+			 (unsigned long long)l->out_features, pack.bits, (unsigned long long)l->g_idx->shape[0]);
+		return wrong_tensor(l->qweight, text, err);
+	}
 	status = gq_fail(err, GPTQ_E_FORMAT, "no width of 2, 3, 4 or 8 bits explains the shapes of this layer");
 	gq_error_tensor(err, l->qweight->name, l->qweight->name_len);
-	gq_error_found(err, "qweight %s", shape_text(found, sizeof(found), l->qweight));
-	gq_error_expected(err, "rows for %s = %llu and qzeros columns %llu", l->g_idx ? "g_idx length" : "in_features",
-			  l->g_idx ? (unsigned long long)l->g_idx->shape[0] : 0ULL,
-			  (unsigned long long)l->qzeros->shape[1]);
+	gq_error_found(err, "qweight %s, qzeros %s", shape_text(found, sizeof(found), l->qweight),
+		       shape_text(text, sizeof(text), l->qzeros));
 	return status;
 }
 
@@ -207,9 +211,10 @@ enum gptq_status gq_layer_measure(struct gq_layer *layer, struct gq_layer_claim 
 	if (n_fit == 0)
 		return no_width(layer, claim.bits, err);
 	if (n_fit > 1 && layer->pack.bits != claim.bits) {
-		status = gq_fail(err, GPTQ_E_FORMAT,
-				 "the layer is so small that several widths explain its shapes, and no config settles it; "
-				 "give --bits");
+		status = gq_fail(
+			err, GPTQ_E_FORMAT,
+			"the layer is so small that several widths explain its shapes, and no config settles it; "
+			"a config that says bits does, or --bits for a lone file");
 		gq_error_tensor(err, layer->qweight->name, layer->qweight->name_len);
 		return status;
 	}
@@ -222,6 +227,12 @@ enum gptq_status gq_layer_measure(struct gq_layer *layer, struct gq_layer_claim 
 	layer->zero_row_bytes = layer->qzeros->shape[1] * (layer->pack.word_bits / 8);
 	layer->group_size = group_size_of(layer->in_features, layer->groups, claim.group_size);
 	return GPTQ_OK;
+}
+
+const char *gq_layer_shown(char dst[GQ_LAYER_SHOWN], const struct gq_layer *layer)
+{
+	gptq_mask(dst, GQ_LAYER_SHOWN, layer->name, layer->name_len);
+	return dst;
 }
 
 static enum gptq_status bad_group(const struct gq_layer *l, uint64_t k, int64_t g, struct gptq_error *err)
@@ -300,13 +311,14 @@ static const struct gq_tensor *sibling(const struct gq_shards *shards, const str
 	return name->failed ? NULL : gq_shards_find(shards, name->data, name->size);
 }
 
-static enum gptq_status missing(const struct gq_tensor *have, const char *absent, struct gq_problems *problems,
-				struct gptq_error *err)
+static enum gptq_status missing(const struct gq_shards *shards, const struct gq_tensor *have, const char *absent,
+				struct gq_problems *problems, struct gptq_error *err)
 {
 	struct gptq_error e;
 
 	gq_fail(&e, GPTQ_E_FORMAT, "its module has no %s: not a whole GPTQ layer", absent);
 	gq_error_tensor(&e, have->name, have->name_len);
+	gq_error_file(&e, shards->items[have->shard].path);
 	return gq_problems_add(problems, GQ_CODE_TENSOR_MISSING, &e, err);
 }
 
@@ -323,10 +335,28 @@ static enum gptq_status collect(const struct gq_shards *shards, const struct gq_
 		return gq_fail_nomem(err);
 	*whole = layer->qzeros && layer->scales;
 	if (!layer->qzeros)
-		return missing(qweight, "qzeros", problems, err);
+		return missing(shards, qweight, "qzeros", problems, err);
 	if (!layer->scales)
-		return missing(qweight, "scales", problems, err);
+		return missing(shards, qweight, "scales", problems, err);
 	return GPTQ_OK;
+}
+
+/* Names the file of the tensor that the error names; a layer's tensors may lie in several. */
+static void at_fault(const struct gq_shards *shards, const struct gq_layer *l, struct gptq_error *e)
+{
+	const struct gq_tensor *const all[] = {l->qzeros, l->scales, l->g_idx, l->qweight};
+	uint32_t shard = l->qweight->shard;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct gptq_error same = {.message = ""};
+
+		if (!all[i])
+			continue;
+		gq_error_tensor(&same, all[i]->name, all[i]->name_len);
+		if (strcmp(same.tensor, e->tensor) == 0)
+			shard = all[i]->shard;
+	}
+	gq_error_file(e, shards->items[shard].path);
 }
 
 static int by_name(const void *a, const void *b)
@@ -359,7 +389,8 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 
 		if (split_name(t, "qzeros", &len)) {
 			if (!sibling(shards, t, len, "qweight", &name))
-				status = name.failed ? gq_fail_nomem(err) : missing(t, "qweight", problems, err);
+				status =
+					name.failed ? gq_fail_nomem(err) : missing(shards, t, "qweight", problems, err);
 			continue;
 		}
 		if (!split_name(t, "qweight", &len) || gq_shards_find(shards, t->name, t->name_len) != t)
@@ -367,10 +398,12 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 		status = collect(shards, t, len, &name, l, &whole, problems, err);
 		if (status != GPTQ_OK || !whole)
 			continue;
-		if (gq_layer_measure(l, claim(ctx, l->name, l->name_len), &e) == GPTQ_OK)
+		if (gq_layer_measure(l, claim(ctx, l->name, l->name_len), &e) == GPTQ_OK) {
 			layers->n++;
-		else
-			status = gq_problems_add(problems, GQ_CODE_SHAPE_LAW, &e, err);
+			continue;
+		}
+		at_fault(shards, l, &e);
+		status = gq_problems_add(problems, GQ_CODE_SHAPE_LAW, &e, err);
 	}
 	gq_buf_free(&name);
 	if (status != GPTQ_OK) {

@@ -36,6 +36,10 @@ struct gq_layers {
 	size_t n;
 };
 
+/* The layer's name for a line of a message: control characters masked, cut where it is long. Returns dst. */
+#define GQ_LAYER_SHOWN 160
+const char *gq_layer_shown(char dst[GQ_LAYER_SHOWN], const struct gq_layer *layer);
+
 /* How a layer's claim is asked for, so that configs stay out of this module. */
 typedef struct gq_layer_claim (*gq_claim_fn)(void *ctx, const char *name, size_t n);
 

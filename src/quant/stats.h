@@ -56,6 +56,7 @@ struct gq_code_stats {
 	double rows_chance_v2, rows_chance_v1; /* ... chance gives, estimated high */
 	uint64_t groups_v2, groups_v1;    /* groups of 16 rows or more of the one code L (L + 1), neither 0 nor M */
 	uint64_t n_first;                 /* first lanes ... */
+	uint64_t first_heaps;             /* ... whose codes heap up at one end ... */
 	double first_to_max;              /* ... sum of (M - m)^2 ... */
 	double first_to_zero;             /* ... and of m^2 */
 	uint64_t spike[4];                /* codes with q - L = -1, 0, 1, 2 where no end clips */
@@ -66,13 +67,15 @@ struct gq_code_stats {
 	uint64_t n_lanes, n_kept, n_ends; /* lanes with rows; how many are kept; how many are 0 or M */
 	struct gq_pairs match;            /* m and L, kept lanes */
 	struct gq_pairs match_legacy;     /* m and z by gptqmodel-3bit */
-	uint64_t above_word;              /* lanes right above an M that are M-1 while m < 0.45 M */
+	uint64_t above_word;              /* lanes right above an M that are M-1 while codes heap up at 0 */
 	uint64_t above_lane;              /* the same, M */
+	uint64_t above_bell;              /* either, while codes are low but do not heap up at 0: no evidence */
 	struct gq_clusters borrow;        /* m - z_lane where LANE and WORD part, less the column's other groups */
 	double borrow_units;              /* variance of the sum borrow.wx, in units of borrow_base's variance */
 	struct gq_moments borrow_base;    /* n, sumsq: those other groups about their column's mean */
 	uint64_t n_smear;                 /* lanes in question in words that look smeared ... */
-	double smear_sum;                 /* ... and the sum of their m / M */
+	uint64_t smear_heaps;             /* ... of these, those whose codes heap up at 0: z is 0 indeed ... */
+	double smear_sum;                 /* ... and the sum of m / M over the others */
 };
 
 /* One layer as it lies in memory or in a file; everything is borrowed until gq_stats_free(). */

@@ -110,15 +110,30 @@ static void evaluate_legacy(struct gq_stats *st, const struct row *row)
 	}
 }
 
+/*
+ * Do the codes of a group heap up at one end, as they do where the zero point is that end and weights near zero are
+ * the commonest? Weights far from zero make a bell between the ends instead, on the other side of the middle: a column
+ * of mean -3 deviations has z = M and m = 0.43 M. A bell's deviation is at most half its distance from the nearer end
+ * (that end is its extreme member), that of a half-normal heap three quarters of it.
+ */
+static bool is_heap(const struct gq_stats *st, const struct row *row, size_t n, double m)
+{
+	double near = 2 * m < st->max ? m : st->max - m;
+	double squares = (double)row->sums[n / GQ_CELL_COLUMNS].squares[n % GQ_CELL_COLUMNS];
+
+	return squares * row->inverse - m * m > 0.65 * 0.65 * near * near;
+}
+
 /* One word whose lowest M is lane `low`; it ends before lane `end`. */
 static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low, size_t end)
 {
 	struct gq_code_stats *out = &st->out;
 	double max = st->max, m = mean_code(row, low), sum = 0;
 	const uint8_t *word_z = st->layer.qzeros.pack.bits == 3 ? st->z[0] : st->z[1];
-	size_t n_full = 0;
+	size_t n_full = 0, n_heaps = 0;
 
 	out->n_first++;
+	out->first_heaps += is_heap(st, row, low, m);
 	out->first_to_max += (max - m) * (max - m);
 	out->first_to_zero += m * m;
 	for (size_t n = low; n < end; n++) {
@@ -131,15 +146,23 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 		if (n == low)
 			continue;
 		n_full += (row->lanes[n] & mask) == mask;
-		sum += m / max;
+		if (2 * m < max && is_heap(st, row, n, m))
+			n_heaps++;
+		else
+			sum += m / max;
 		if (row->lanes[n - 1] != st->max || m >= 0.45 * max)
 			continue;
+		if (!is_heap(st, row, n, m)) {
+			out->above_bell += row->lanes[n] + 1U >= st->max;
+			continue;
+		}
 		out->above_word += row->lanes[n] == st->max - 1;
 		out->above_lane += row->lanes[n] == st->max;
 	}
 	if (end - low > 2 && n_full == end - low - 1) {
 		out->n_smear += n_full;
 		out->smear_sum += sum;
+		out->smear_heaps += n_heaps;
 	}
 }
 

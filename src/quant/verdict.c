@@ -123,10 +123,13 @@ static enum gptq_verdict by_groups(const struct gq_code_stats *s)
 	return sided(s->groups_v1 >= 4, s->groups_v2 >= 4);
 }
 
-/* The lowest M of a word is z = 0 in v1 and z = M in v2; the codes say near which end they lie. */
+/*
+ * The lowest M of a word is z = 0 in v1 and z = M in v2; the codes say near which end they lie. Columns with a mean of
+ * several deviations lie near the other end: with too many of those, nothing is said.
+ */
 static enum gptq_verdict by_lowest_max(const struct gq_code_stats *s)
 {
-	if (s->n_first < 4)
+	if (s->n_first < 4 || 2 * s->first_heaps < s->n_first)
 		return GPTQ_VERDICT_UNDETERMINED;
 	return sided(s->first_to_max > 3 * s->first_to_zero, s->first_to_zero > 3 * s->first_to_max);
 }
@@ -171,7 +174,8 @@ static void take_figures(const struct gq_layer_facts *layer, struct gq_layer_ver
 		out->se = se_b;
 	out->sd = s->in_group.n > 0 ? sqrt(s->in_group.sum / s->in_group.n) : (double)NAN;
 	out->bar = 3 * out->se + 0.05 * out->sd;
-	out->shift_usable = isfinite(out->bar) && s->shift_a.n_columns >= 8 && 2 * s->n_kept >= s->n_lanes &&
+	out->shift_usable = isfinite(out->bar) && s->n_codes >= 2048 && s->shift_a.n_columns >= 8 &&
+			    2 * s->n_kept >= s->n_lanes &&
 			    (layer->pack.bits < 3 || (double)s->n_ends <= 0.3 * (double)s->n_lanes);
 	out->correlation = correlation(out->legacy ? &s->match_legacy : &s->match);
 }
@@ -186,7 +190,9 @@ static void judge_scatter(const struct gq_layer_facts *layer, struct gq_layer_ve
 	const struct gq_code_stats *s = layer->codes;
 	double kept = variance(&s->scatter[GQ_DECODE_PLAIN]), legacy = variance(&s->scatter[GQ_DECODE_LEGACY]);
 	double plain = fmin(variance(&s->scatter[GQ_DECODE_V2]), variance(&s->scatter[GQ_DECODE_LANE]));
-	bool is_legacy = 3 * legacy < plain && !(kept <= legacy);
+	/* A hundred lanes have seen accidents; thousands have not. */
+	double factor = s->n_lanes < 256 ? 5 : 3;
+	bool is_legacy = factor * legacy < plain && !(kept <= legacy);
 	bool is_plain = 3 * plain < legacy || (3 * kept < legacy && 2 * s->n_kept >= s->n_lanes);
 
 	out->legacy = is_legacy && !is_plain;
@@ -205,11 +211,14 @@ static void settle(struct gq_layer_verdict *out, enum gq_rule rule, enum gptq_ve
 	}
 }
 
-/* Rules that look at codes, strongest first. Two strong ones at odds settle nothing. */
+/*
+ * Rules that look at codes, strongest first. Two strong ones at odds settle nothing; at 2 and 3 bits, where a level is
+ * a large part of a code's deviation, neither do a few lowest M against a sure mean shift.
+ */
 static void judge_codes(const struct gq_layer_facts *layer, struct gq_layer_verdict *out)
 {
 	const struct gq_code_stats *s = layer->codes;
-	enum gptq_verdict shift;
+	enum gptq_verdict shift = out->scatter_open ? GPTQ_VERDICT_UNDETERMINED : by_mean_shift(out);
 
 	settle(out, GQ_RULE_EXACT_ROWS, by_rows(s));
 	if (!out->scatter_open) {
@@ -217,14 +226,12 @@ static void judge_codes(const struct gq_layer_facts *layer, struct gq_layer_verd
 		settle(out, GQ_RULE_LOWEST_MAX, by_lowest_max(s));
 		settle(out, GQ_RULE_SPIKE, by_spike(s, layer->pack.bits));
 	}
+	if (out->rule == GQ_RULE_NONE || (out->rule == GQ_RULE_LOWEST_MAX && layer->pack.bits < 4))
+		settle(out, GQ_RULE_MEAN_SHIFT, shift);
 	if (out->contradicted) {
 		out->verdict = GPTQ_VERDICT_UNDETERMINED;
 		out->rule = GQ_RULE_NONE;
-		return;
 	}
-	shift = by_mean_shift(out);
-	if (out->rule == GQ_RULE_NONE && !out->scatter_open)
-		settle(out, GQ_RULE_MEAN_SHIFT, shift);
 }
 
 /*

@@ -66,12 +66,14 @@ struct gq_style_verdict {
 	uint64_t n_max;           /* lanes at M */
 	uint64_t n_telling;       /* lanes above the lowest M of their word */
 	uint64_t n_differ;        /* lanes that lane and word decode differently */
-	uint64_t above_word, above_lane, n_zero, n_one;
+	uint64_t above_word, above_lane, above_bell, n_zero, n_one;
 	double lane_chance; /* ((n1 + 1) / (n0 + n1 + 2))^above_lane */
 	double t, t_se;     /* the mean borrow: 0 lane, 1 word; NAN if no lane shows it */
 	uint64_t t_count;
 	uint64_t tall_words, tall_words_full, damaged_words, unknown_zeros;
-	double smear_mean;          /* mean of m / M over lanes in question; NAN if none was read */
+	uint64_t smear_lanes;       /* lanes in question whose codes do not heap up at 0 ... */
+	uint64_t smear_heaps;       /* ... and those that do */
+	double smear_mean;          /* mean of m / M over the former; NAN if none was read */
 	uint64_t n_legacy, n_plain; /* 3 bits: layers of either kind */
 };
 

@@ -21,7 +21,7 @@ struct pool {
 	double borrow_units;
 	struct gq_moments base;
 	uint64_t n_open; /* words with lanes above their lowest M that are not all M: no smear */
-	uint64_t n_smear;
+	uint64_t n_smear, smear_heaps;
 	double smear_sum;
 	uint64_t n_unsettled; /* 3 bits: layers that were read and are neither plain nor legacy for sure */
 };
@@ -43,8 +43,10 @@ static void add_codes(const struct gq_code_stats *s, struct gq_style_verdict *ou
 {
 	out->above_word += s->above_word;
 	out->above_lane += s->above_lane;
+	out->above_bell += s->above_bell;
 	pool->n_smear += s->n_smear;
 	pool->smear_sum += s->smear_sum;
+	pool->smear_heaps += s->smear_heaps;
 	pool->borrow_units += s->borrow_units;
 	pool->base.n += s->borrow_base.n;
 	pool->base.sumsq += s->borrow_base.sumsq;
@@ -103,31 +105,37 @@ static void finish_figures(struct gq_style_verdict *out, const struct pool *pool
 	double one = ((double)out->n_one + 1) / ((double)out->n_zero + (double)out->n_one + 2);
 
 	out->lane_chance = pow(one, (double)out->above_lane);
-	out->smear_mean = pool->n_smear > 0 ? pool->smear_sum / (double)pool->n_smear : (double)NAN;
+	out->smear_lanes = pool->n_smear - pool->smear_heaps;
+	out->smear_heaps = pool->smear_heaps;
+	out->smear_mean = out->smear_lanes > 0 ? pool->smear_sum / (double)out->smear_lanes : (double)NAN;
 	judge_borrow(out, pool);
 }
 
 /*
- * M - 1 above an M, in a column whose codes are low, is a z = 0 that the word borrowed from. One is enough, unless so
- * many M stand there instead that `word` cannot explain them.
+ * M - 1 above an M, in a column whose codes heap up at 0, is a z = 0 that the word borrowed from. One in a thousand may
+ * be a z = M instead, of a column whose weights are all far below zero; where such columns abound, nothing is said. M
+ * there is a z = 0 in `lane`, and in `word` a z = 1.
  */
 static enum gptq_v1_style by_lane_above(const struct gq_style_verdict *s, const struct pool *pool)
 {
 	double zero = ((double)s->n_zero + 1) / ((double)s->n_zero + (double)s->n_one + 2);
 
+	if (2 * s->above_bell > s->above_word + s->above_lane)
+		return GPTQ_STYLE_NONE;
 	if (s->above_word > 0) {
-		double evidence = (double)s->above_word * log(zero / 1e-5) + log(s->lane_chance);
+		double evidence = (double)s->above_word * log(zero / 1e-3) + log(s->lane_chance);
 
-		return evidence > log(1e3) ? GPTQ_STYLE_WORD : GPTQ_STYLE_NONE;
+		return s->above_word >= 3 && evidence > log(1e6) ? GPTQ_STYLE_WORD : GPTQ_STYLE_NONE;
 	}
 	return s->lane_chance < 1e-6 && pool->n_open > 0 ? GPTQ_STYLE_LANE : GPTQ_STYLE_NONE;
 }
 
+/* Near 0 lane, near 1 word; far from both it is something else that moved these columns. */
 static enum gptq_v1_style by_borrow(const struct gq_style_verdict *s)
 {
 	double bar = 4 * s->t_se > 0.25 ? 4 * s->t_se : 0.25;
 
-	if (!(fabs(s->t - 0.5) > bar))
+	if (!(fabs(s->t - 0.5) > bar) || fabs(s->t - 0.5) > 1 || s->t_count < 3)
 		return GPTQ_STYLE_NONE;
 	return s->t < 0.5 ? GPTQ_STYLE_LANE : GPTQ_STYLE_WORD;
 }
@@ -150,27 +158,32 @@ static enum gptq_v1_style judge_width(const struct gq_style_verdict *s, const st
 		return pool->n_open > 0 ? GPTQ_STYLE_LANE : GPTQ_STYLE_NONE;
 	if (bits != 2) {
 		style = by_lane_above(s, pool);
-		if (style != GPTQ_STYLE_NONE || s->above_word > 0)
+		if (style != GPTQ_STYLE_NONE)
 			return style;
 	}
 	return by_borrow(s);
 }
 
-/* Ten tall words or more, all of them full, with ordinary codes in the lanes in question. */
+/*
+ * Ten tall words or more, all of them full, with ordinary codes in enough of the lanes in question. One-sided columns
+ * side by side look full, too, but their zero points are 0 in truth and their codes heap up at 0.
+ */
 static bool looks_smeared(const struct gq_style_verdict *style, const struct pool *pool)
 {
-	uint64_t tall = 0, open = 0, n = 0, above_word = 0;
-	double sum = 0;
+	uint64_t tall = 0, open = 0, lanes = 0, heaps = 0, above_word = 0;
+	double mean = 0;
 
 	for (unsigned w = 0; w < GQ_N_WIDTHS; w++) {
 		tall += style[w].tall_words;
 		open += pool[w].n_open;
 		above_word += style[w].above_word;
-		n += pool[w].n_smear;
-		sum += pool[w].smear_sum;
+		lanes += style[w].smear_lanes;
+		heaps += style[w].smear_heaps;
+		mean += pool[w].smear_sum;
 	}
-	return tall >= 10 && open == 0 && above_word == 0 && n > 0 && sum >= 0.35 * (double)n &&
-	       sum <= 0.65 * (double)n;
+	mean /= (double)lanes;
+	return tall >= 10 && open == 0 && above_word == 0 && lanes >= 8 && 3 * lanes >= heaps && mean >= 0.43 &&
+	       mean <= 0.65;
 }
 
 /* Does the name `style` also say how a width of style `other` was stored? */

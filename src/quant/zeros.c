@@ -270,31 +270,79 @@ static void count_word(const uint8_t *lanes, size_t first, size_t end, struct gq
 	}
 }
 
-static void count_row(const uint8_t *lanes, size_t n, struct gq_pack pack, struct gq_zero_stats *out)
-{
-	size_t first = 0;
+typedef uint8_t bytes __attribute__((vector_size(16)));
 
-	for (size_t w = 1; first < n; w++) {
+struct extremes {
+	uint8_t min, max;
+	size_t n_zero;
+};
+
+/* Most rows hold no M: what they need is counted sixteen lanes at a time. */
+static struct extremes scan_row(const uint8_t *lanes, size_t n)
+{
+	struct extremes x = {UINT8_MAX, 0, 0};
+	bytes min = (bytes){0} - 1, max = {0};
+	size_t i = 0;
+
+	while (i + 16 <= n) {
+		bytes zeros = {0};
+
+		for (unsigned j = 0; j < 255 && i + 16 <= n; j++, i += 16) {
+			bytes v, less, more;
+
+			memcpy(&v, lanes + i, sizeof(v));
+			less = (bytes)(v < min);
+			more = (bytes)(v > max);
+			min = (v & less) | (min & ~less);
+			max = (v & more) | (max & ~more);
+			zeros -= (bytes)(v == 0);
+		}
+		for (unsigned j = 0; j < 16; j++)
+			x.n_zero += zeros[j];
+	}
+	for (unsigned j = 0; j < 16 && n >= 16; j++) {
+		x.min = min[j] < x.min ? min[j] : x.min;
+		x.max = max[j] > x.max ? max[j] : x.max;
+	}
+	for (; i < n; i++) {
+		x.min = lanes[i] < x.min ? lanes[i] : x.min;
+		x.max = lanes[i] > x.max ? lanes[i] : x.max;
+		x.n_zero += lanes[i] == 0;
+	}
+	return x;
+}
+
+/* Returns whether some lane is M. */
+static bool count_row(const uint8_t *lanes, size_t n, struct gq_pack pack, struct gq_zero_stats *out)
+{
+	struct extremes x = scan_row(lanes, n);
+
+	if (x.min < out->lane_min)
+		out->lane_min = x.min;
+	if (x.max > out->lane_max)
+		out->lane_max = x.max;
+	if (x.max < (1U << pack.bits) - 1) {
+		out->n_kept += n;
+		out->n_kept_zero += x.n_zero;
+		return false;
+	}
+	for (size_t w = 1, first = 0; first < n; w++) {
 		size_t end = gq_word_first_lane(pack, w);
 
 		count_word(lanes, first, end < n ? end : n, pack, out);
 		first = end;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (lanes[i] < out->lane_min)
-			out->lane_min = lanes[i];
-		if (lanes[i] > out->lane_max)
-			out->lane_max = lanes[i];
-	}
+	return true;
 }
 
 /* Which of the constant patterns of a symmetric layer a row shows, as bits 1 << enum gq_sentinel. */
 static unsigned row_patterns(const uint8_t *lanes, size_t n, size_t n_lanes, struct gq_pack pack, uint8_t *scratch)
 {
 	unsigned mid = 1U << (pack.bits - 1), per_word = pack.word_bits / pack.bits;
-	bool v1 = true, v2 = true, halves = pack.word_bits == 64, legacy = pack.bits == 3 && n >= 32;
+	bool v1 = true, v2 = true, halves = pack.word_bits == 64;
+	bool legacy = pack.bits == 3 && n >= 32 && lanes[0] == 0 && lanes[10] == 4;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && (v1 || v2 || halves); i++) {
 		bool upper = i % per_word >= per_word / 2;
 
 		v1 = v1 && lanes[i] == mid - 1;
@@ -324,11 +372,13 @@ enum gptq_status gq_zero_stats_of(const struct gq_qzeros *qz, struct gq_zero_sta
 	zb = za + n_lanes;
 	out->lane_min = UINT8_MAX;
 	for (size_t g = 0; g < qz->rows; g++) {
+		bool has_max;
+
 		load_row(qz, g, lanes);
-		count_row(lanes, qz->n, qz->pack, out);
+		has_max = count_row(lanes, qz->n, qz->pack, out);
 		if (patterns)
 			patterns &= row_patterns(lanes, qz->n, n_lanes, qz->pack, za);
-		if (qz->pack.bits == 3 || out->n_telling == 0)
+		if (qz->pack.bits == 3 || !has_max)
 			continue;
 		gq_zeros_decode(lanes, n_lanes, qz->pack, GPTQ_ZEROS_V1, GPTQ_STYLE_LANE, za);
 		gq_zeros_decode(lanes, n_lanes, qz->pack, GPTQ_ZEROS_V1, GPTQ_STYLE_WORD, zb);

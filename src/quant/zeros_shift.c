@@ -45,17 +45,24 @@ static void shift_lanes(unsigned char *row, size_t n_bytes, unsigned bits, bool 
 }
 
 /*
- * 3 bits: six bytes hold sixteen whole lanes, and a row of 32-bit words is a run of such halves of a triple. The
- * rest of a row that ends inside a triple is 4, 2 + 6 bytes long; the fraction of a lane at its end stays.
+ * 3 bits: six bytes hold sixteen whole lanes, half a triple of words. What a row has left when it ends inside a triple,
+ * four bytes or two, is done alone; the fraction of a lane at its end stays. Octal shows the lanes.
  *
  *   | A       | B  : B  |       C |
  *   | 16 lanes     |     16 lanes |
  */
 static void shift_lanes_3(unsigned char *row, size_t n_bytes, bool add)
 {
-	const uint64_t one = 01111111111111111, high = one << 2;
+	const uint64_t one = 01111111111111111, high = one << 2, half = UINT64_C(0xffffffffffff);
+	size_t i = 0;
 
-	for (size_t i = 0; i < n_bytes; i += 6) {
+	for (; i + 8 <= n_bytes; i += 6) {
+		uint64_t x = gq_load_le(row + i, 8), y;
+
+		y = add ? lanes_add(x, high, one) : lanes_sub(x, high, one);
+		gq_store_le(row + i, (y & half) | (x & ~half), 8);
+	}
+	for (; i < n_bytes; i += 6) {
 		unsigned n = n_bytes - i < 6 ? (unsigned)(n_bytes - i) : 6;
 		uint64_t whole = (UINT64_C(1) << (n * 8 / 3 * 3)) - 1;
 		uint64_t x = gq_load_le(row + i, n), y;

@@ -3,6 +3,7 @@
 """Writes the files of this folder: good-*.safetensors and bad-*.safetensors, each bad one with one defect that its
 name tells, and EXPECT.tsv. Always the same bytes. Large and deep cases are made in memory by the unit test."""
 
+import itertools
 import os
 import struct
 import sys
@@ -88,6 +89,7 @@ def good_files():
     good("no_elements_share_an_offset", obj(*(empty % (i, 0, 0) for i in range(20))), b"", 20)
     good("zero_before_huge", one(entry("U64", "[0,9223372036854775808,4294967296]", "[0,0]")), b"")
     good("u64_max_dim", one(entry("U8", "[18446744073709551615,0]", "[0,0]")), b"")
+    good("digits_19_and_20", one(entry("U8", "[0,9999999999999999999,10000000000000000000]", "[0,0]")), b"")
     good("rank_40", one(entry("F32", "[" + "1," * 39 + "2]")))
     good("values_free", obj('"b":' + entry("BOOL", "[4]", "[4,8]"), '"f":' + entry("F32", "[1]", "[0,4]")),
          b"\xff\xff\xff\x7f\x02\xff\x80\x01", 2)
@@ -95,6 +97,10 @@ def good_files():
     good("trailing_space", one(entry()) + "\r\n\t \t", flags="")
     good("space_padding_long", one(entry()) + " " * 2000)
     good("pretty", '{\n  "w" : {\r\n\t"shape" : [ 2 ] ,\n "data_offsets":[0 , 8 ], "dtype" :"F32"\n }\n}')
+    fields = ('"dtype":"F32"', '"shape":[2]', '"data_offsets":[0,8]')
+    for order in itertools.permutations(range(3)):
+        good("fields_%d%d%d" % order, one(obj(*(fields[i] for i in order))))
+        good("fields_%d%d%d_spaced" % order, one("{ %s }" % ", ".join(fields[i].replace(":", ": ") for i in order)))
     good("fields_any_order", one('{"data_offsets":[0,8],"dtype":"F32","shape":[2]}'))
     good("extra_key", one(entry(extra=',"note":{"a":[1,{"b":null}],"c":-1.5e3},"x":"\\ud83d\\ude00"')))
     good("extra_keys_alike_at_other_depth", one(entry(extra=',"x":{"x":{"x":1},"y":{"x":2}},"y":[{"x":1},{"x":1}]')))
@@ -246,6 +252,8 @@ def bad_table():
         label = {"": "empty", "sh\\u0061pe": "escaped"}.get(field, field.replace("_", "-"))
         bad("twice-" + label, "duplicate", "stands twice", one(entry(extra='%s,"%s":%s' % (before, field, value))))
     bad("twice-deep", "duplicate", '"q" stands twice', one(entry(extra=',"x":[[{"q":1,"r":{"q":1},"\\u0071":2}]]')))
+    bad("twice-dtype-no-shape", "duplicate", "stands twice", one('{"dtype":"F32","data_offsets":[0,8],"dtype":"F32"}'))
+    bad("entry-field-cut", "json", "must stand", '{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]')
     first = '"w":' + entry("F32", "[2]", "[0,8]")
     bad("name-twice-same", "duplicate", "this tensor twice", obj(first, first))
     bad("name-twice-last-covers", "duplicate", "this tensor twice", obj('"w":' + entry("F32", "[1]", "[0,4]"), first))
@@ -285,6 +293,8 @@ def bad_fields():
         ("float", "no whole number", "[0,8.0]"), ("exponent", "no whole number", "[0,8e0]"),
         ("minus-0", "no whole number", "[-0,8]"), ("text", "no whole number", '["0","8"]'),
         ("2-64", "no whole number", "[0,18446744073709551616]"), ("float-begin", "no whole number", "[0.0,8]")))
+    bad("offsets-leading-0", "json", "begin with a zero", one(entry(offsets="[00,8]")))
+    bad("offsets-leading-0-end", "json", "begin with a zero", one(entry(offsets="[0,08]")))
     bad("offsets-exponent-fits", "entry", "no whole number", one(entry("U8", "[100]", "[0,1e2]")), bytes(100))
 
 

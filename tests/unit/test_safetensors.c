@@ -9,7 +9,6 @@
 #include "format/safetensors.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TEXT(s) s, sizeof(s) - 1
@@ -418,30 +417,6 @@ START_TEST(file_sizes)
 }
 END_TEST
 
-START_TEST(only_regular_files)
-{
-	char folder[] = "/tmp/gptq-test-XXXXXX", path[64];
-	struct gptq_error err;
-	uint64_t size;
-	int fd;
-
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	ck_assert_int_eq(gq_open_read(folder, &fd, &size, &err), GPTQ_E_IO);
-	ck_assert_ptr_nonnull(strstr(err.message, "folder"));
-	ck_assert_int_eq(fd, -1);
-	snprintf(path, sizeof(path), "%s/x", folder);
-	ck_assert_int_eq(gq_open_read(path, &fd, &size, &err), GPTQ_E_NOTFOUND);
-	ck_assert_int_eq(err.status, GPTQ_E_NOTFOUND);
-	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	ck_assert_int_eq(gq_open_read(path, &fd, &size, &err), GPTQ_E_IO);
-	ck_assert_ptr_nonnull(strstr(err.message, "FIFO"));
-	unlink(path);
-	rmdir(folder);
-	ck_assert_int_eq(gq_open_read("/dev/null", &fd, &size, &err), GPTQ_E_IO);
-	ck_assert_ptr_nonnull(strstr(err.message, "device"));
-}
-END_TEST
-
 START_TEST(no_memory)
 {
 	static const char text[] =
@@ -504,7 +479,6 @@ int main(void)
 	tcase_add_test(tc, sizes_that_are_not_known);
 	tcase_add_test(tc, header_sizes);
 	tcase_add_test(tc, file_sizes);
-	tcase_add_test(tc, only_regular_files);
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, dtypes);
 	suite_add_tcase(s, tc);

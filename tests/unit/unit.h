@@ -18,4 +18,15 @@ static inline int unit_main(Suite *suite)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* How many rounds of n a randomised test runs: GQ_ROUNDS percent of them, at least one. */
+static inline size_t unit_rounds(size_t n)
+{
+	const char *text = getenv("GQ_ROUNDS");
+	unsigned long percent = text ? strtoul(text, NULL, 10) : 100;
+
+	if (percent > 100)
+		percent = 100;
+	return n * percent / 100 ? n * percent / 100 : 1;
+}
+
 #endif

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+try gptq-convert --version
+try gptq-convert -V

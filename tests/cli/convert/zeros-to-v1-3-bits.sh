@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+model M z=zero fmt=v2 bits=3
+try gptq-convert --to v1 M O
+for style in lane word gptqmodel-3bit; do
+	try gptq-convert --to v1 --v1-style $style M $style
+	labels $style
+	try gptq-convert --to v2 -q $style $style-back
+	diff -r M $style-back && echo back
+done
