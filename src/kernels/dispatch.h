@@ -12,11 +12,11 @@
 /* Columns of a tile, at most: what drivers keep on the stack is a multiple of it. */
 #define GQ_TILE 512
 
-/*
- * Whole blocks of rows, [k0, k1), that have one group on each side, and columns [n0, n1) of them, at most GQ_TILE.
- */
+/* Whole blocks of rows, [k0, k1), and columns [n0, n1) of them, at most GQ_TILE. */
 struct gq_stretch {
 	size_t k0, k1, n0, n1;
+	bool mixed;      /* rows have any groups; otherwise all have one group, on each side */
+	bool same_cells; /* mixed: both sides have the same groups, scales and zero points there, bit by bit */
 };
 
 struct gq_kernels {

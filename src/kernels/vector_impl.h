@@ -8,6 +8,7 @@
  *   GQ_STORE_F16(p, v)  the way back, to nearest even, subnormals kept
  *   GQ_LOAD_U8(p)       GQ_LANES bytes at p as a vu; GQ_LOAD_U16(p) likewise
  *   GQ_STORE_U8(p, v)   the way back, of a vu whose lanes fit; GQ_STORE_U16(p, v) likewise
+ *   GQ_MAX_U32(a, b)    the larger lanes of two vu
  *
  * A code becomes a difference without a conversion: q in the low bits of the float32 number 2^23 makes 2^23 + q, and
  * less 2^23 + z that is q - z, exactly, with +0 where they are equal.
@@ -75,6 +76,16 @@ GQ_INLINE bool any(vu v)
 	for (unsigned i = 0; i < GQ_LANES; i++)
 		all |= v[i];
 	return all != 0;
+}
+
+/* Is some lane at least the limit? */
+GQ_INLINE bool any_from(vu v, uint32_t limit)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < GQ_LANES; i++)
+		found |= v[i] >= limit;
+	return found;
 }
 
 /* Lanes of -1 where |x| is not below the limit; NaN never is. */
@@ -200,6 +211,8 @@ GQ_INLINE const unsigned char *block_at(const struct gq_weights *w, unsigned bit
 	return (const unsigned char *)w->rows.words + k * bits / 32 * w->rows.row_bytes + n0 * 4;
 }
 
+#include "kernels/vector_mixed.h"
+
 /* ---------------------------------------------------------------------------------------------------- unpack */
 
 GQ_INLINE void unpack_block_of(unsigned bits, const unsigned char *p, size_t row_bytes, size_t n, unsigned n_codes,
@@ -316,8 +329,12 @@ GQ_TARGET static bool dequantise(const struct gq_weights *w, const struct gq_str
 {
 	struct columns columns;
 
+	if (!supported(w, at))
+		return false;
+	if (at->mixed)
+		return dequantise_mixed(w, at, out, stride);
 	/* Finite scales give no NaN; products may well become infinite. */
-	if (!supported(w, at) || !widen(w, at, gq_float_of_bits(0x7f800000), &columns))
+	if (!widen(w, at, gq_float_of_bits(0x7f800000), &columns))
 		return false;
 	if (w->pack.bits == 2)
 		dequantise_2(w, at, &columns, out, stride);
@@ -400,8 +417,11 @@ GQ_TARGET static bool same(const struct gq_weights *a, const struct gq_weights *
 	float limit = tame_below(a->dtype, a->pack.bits);
 	struct columns columns[2];
 
-	if (!supported(a, at) || !supported(b, at) || a->pack.bits != b->pack.bits ||
-	    !widen(a, at, limit, &columns[0]) || !widen(b, at, limit, &columns[1]))
+	if (!supported(a, at) || !supported(b, at) || a->pack.bits != b->pack.bits)
+		return false;
+	if (at->mixed)
+		return same_mixed(a, b, at);
+	if (!widen(a, at, limit, &columns[0]) || !widen(b, at, limit, &columns[1]))
 		return false;
 	if (a->pack.bits == 2)
 		return same_2(a, b, at, &columns[0], &columns[1]);
