@@ -103,6 +103,24 @@ static size_t step(struct pair *pair, size_t k, size_t k1)
 	return rows;
 }
 
+/*
+ * Are all scales so small that products with codes of that many bits stay below infinity? Below 2^(16 - bits) in F16
+ * and 2^(128 - bits) otherwise, a comparison of exponents, none is above 2^16 - 2^8 or 2^128 - 2^120. Two loops, so
+ * that compilers see loads of one width.
+ */
+static bool all_tame(enum gptq_dtype dtype, unsigned bits, const unsigned char *scales, size_t n)
+{
+	uint32_t limit = dtype == GPTQ_DTYPE_F16 ? (31 - bits) << 10 : (255 - bits) << 7, over = 0;
+
+	if (dtype == GPTQ_DTYPE_F32)
+		for (size_t i = 0; i < n; i++)
+			over |= ((uint32_t)gq_load_le(scales + 4 * i, 4) & 0x7fffffff) >= limit << 16;
+	else
+		for (size_t i = 0; i < n; i++)
+			over |= ((uint32_t)gq_load_le(scales + 2 * i, 2) & 0x7fff) >= limit;
+	return !over;
+}
+
 /* Looked for where rows are many beside groups, so that looking costs little. */
 static bool cells_are_same(const struct gq_weights *a, const struct gq_weights *b, size_t k0, size_t k1, size_t n0,
 			   size_t n)
@@ -117,7 +135,8 @@ static bool cells_are_same(const struct gq_weights *a, const struct gq_weights *
 		size_t cell = g * a->n_columns + n0;
 
 		if (memcmp(a->z + cell, b->z + cell, n) != 0 ||
-		    memcmp(sa + cell * nbytes, sb + cell * nbytes, n * nbytes) != 0)
+		    memcmp(sa + cell * nbytes, sb + cell * nbytes, n * nbytes) != 0 ||
+		    !all_tame(a->dtype, a->pack.bits, sa + cell * nbytes, n))
 			return false;
 	}
 	return true;

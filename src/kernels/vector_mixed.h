@@ -151,7 +151,8 @@ GQ_INLINE vu differ_mixed_block(enum gptq_dtype dtype, unsigned bits, bool same_
 			vu product_a = (vu)product(wa, shift, bits, scale_a, zero_a);
 
 			differ |= product_a ^ (vu)product(wb, shift, bits, scale_b, zero_b);
-			top = GQ_MAX_U32(top, product_a & 0x7fffffff);
+			if (!same_cells)
+				top = GQ_MAX_U32(top, product_a & 0x7fffffff);
 		}
 	}
 	*largest = top;
