@@ -129,8 +129,9 @@ void run(struct gq_cuda *cuda, const Rate &rate, const struct layer_spec *spec)
 	shared.rows = a.w.rows;
 	report(cuda, rate, spec->groups == GROUPS_TRIVIAL ? "every" : "every, order", &a.w, &shared, GQ_PROOF_EVERY,
 	       a.words_size);
+	report(cuda, rate, spec->groups == GROUPS_TRIVIAL ? "every, two" : "two, order", &a.w, &b.w, GQ_PROOF_EVERY,
+	       a.words_size);
 	if (spec->groups == GROUPS_TRIVIAL) {
-		report(cuda, rate, "every, two", &a.w, &b.w, GQ_PROOF_EVERY, a.words_size);
 		report(cuda, rate, "table", &a.w, &b.w, GQ_PROOF_TABLE, a.words_size);
 	}
 	layer_free(&a);
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
 	for (unsigned width : bits)
 		for (enum gptq_dtype dtype : dtypes)
 			for (unsigned order = 0; order < 2; order++) {
-				if (order && (width != 4 || dtype == GPTQ_DTYPE_F32))
+				if (order && width != 4)
 					continue;
 				spec.pack.bits = width;
 				spec.pack.word_bits = 32;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a machine with a CUDA device, nvcc and gcc, and nothing else: builds what the device runs, tests it against the
 # CPU, also under compute-sanitizer, tests the CPU's own levels, and measures both. Given safetensors files and a file
-# of digests, lets PyTorch dequantise them too. Ends with a line for each step; exit 1 if one failed.
+# of digests, lets PyTorch dequantise them too. Ends with a line for each step; exit 1 if one failed. All that it says
+# is in OUTDIR/run_gpu.log, a section each step; bench/results.py makes tables of it.
 # usage: bench/run_gpu.sh [-o OUTDIR] [DIGESTS FILE.safetensors...]
 set -u
 cd "$(dirname "$0")/.."
@@ -21,15 +22,16 @@ step() { # NAME COMMAND...
   name=$1
   shift
   begin=$(date +%s)
-  "$@" >"$out/$name.log" 2>&1
+  "$@" >"$build/$name.log" 2>&1
   code=$?
+  { echo "== $name: $*"; cat "$build/$name.log"; } >>"$out/run_gpu.log"
   case $code in
   0) verdict=passed ;;
   77) verdict=skipped ;;
   *) verdict="FAILED ($code)"; failed=1 ;;
   esac
   echo "== $name: $verdict, $(($(date +%s) - begin)) s"
-  tail -n "$lines" "$out/$name.log"
+  tail -n "$lines" "$build/$name.log"
   summary="$summary$name: $verdict
 "
 }
@@ -56,9 +58,10 @@ compile() {
 
 lines=3
 command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1 | tee "$out/device"
-grep -m1 'model name' /proc/cpuinfo | tee -a "$out/device"
-nvcc --version | tail -n 2 | head -n 1 | tee -a "$out/device"
+date -u +%Y-%m-%d | tee "$out/run_gpu.log"
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1 | tee -a "$out/run_gpu.log"
+grep -m1 'model name' /proc/cpuinfo | tee -a "$out/run_gpu.log"
+nvcc --version | tail -n 2 | head -n 1 | tee -a "$out/run_gpu.log"
 step compile compile
 step test "$build/test_cuda" 1440
 step test-large "$build/test_cuda" 8 2000 4000
@@ -74,6 +77,5 @@ if [ $# -gt 1 ]; then
   step torch python3 bench/torch_check.py "$@"
 fi
 step bench-cpu timeout 60 "$build/bench_kernels" 8192 8192 5 4
-echo "== summary"
-printf '%s' "$summary"
+{ echo "== summary"; printf '%s' "$summary"; } | tee -a "$out/run_gpu.log"
 exit $failed

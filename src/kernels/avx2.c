@@ -13,6 +13,7 @@
 #define GQ_LOAD_U16(p) ((vu)_mm256_cvtepu16_epi32(load128(p)))
 #define GQ_STORE_U8(p, v)                                                                                              \
 	_mm_storel_epi64((__m128i *)(void *)(p), _mm_packus_epi16(narrow((__m256i)(v)), _mm_setzero_si128()))
+#define GQ_MAX_U32(a, b) ((vu)_mm256_max_epu32((__m256i)(a), (__m256i)(b)))
 #define GQ_STORE_U16(p, v) store128(p, narrow((__m256i)(v)))
 
 static inline GQ_TARGET __m128i load128(const void *p)

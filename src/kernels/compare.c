@@ -10,6 +10,7 @@ struct pair {
 	struct gq_tile tiles[2];
 	uint32_t weights[2][GQ_TILE]; /* room for float32 */
 	uint64_t k_base;
+	bool same_cells; /* as in gq_stretch, for these columns and all rows that are asked for */
 	struct gq_comparison *out;
 };
 
@@ -72,20 +73,26 @@ static void compare_row(struct pair *pair, size_t k)
 			note_difference(pair, k, tile->n0 + i);
 }
 
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 /* A stretch that is shown to be the same, or rows one by one; returns the rows that were compared. */
 static size_t step(struct pair *pair, size_t k, size_t k1)
 {
 	const struct gq_weights *a = pair->tiles[0].w, *b = pair->tiles[1].w;
 	size_t n0 = pair->tiles[0].n0, rows = 0;
+	bool mixed = false;
 
 	if (pair->kernels->same) {
-		size_t rows_b = gq_stretch_rows(b, k, k1);
-
-		rows = gq_stretch_rows(a, k, k1);
-		rows = rows < rows_b ? rows : rows_b;
+		rows = least(gq_stretch_rows(a, k, k1), gq_stretch_rows(b, k, k1));
+		mixed = rows == 0;
+		if (mixed)
+			rows = least(gq_mixed_rows(a, k, k1), gq_mixed_rows(b, k, k1));
 	}
 	if (rows > 0) {
-		struct gq_stretch at = {k, k + rows, n0, n0 + pair->tiles[0].n};
+		struct gq_stretch at = {k, k + rows, n0, n0 + pair->tiles[0].n, mixed, pair->same_cells};
 
 		if (pair->kernels->same(a, b, &at))
 			return rows;
@@ -94,6 +101,45 @@ static size_t step(struct pair *pair, size_t k, size_t k1)
 	for (size_t i = 0; i < rows; i++)
 		compare_row(pair, k + i);
 	return rows;
+}
+
+/*
+ * Are all scales so small that products with codes of that many bits stay below infinity? Below 2^(16 - bits) in F16
+ * and 2^(128 - bits) otherwise, a comparison of exponents, none is above 2^16 - 2^8 or 2^128 - 2^120. Two loops, so
+ * that compilers see loads of one width.
+ */
+static bool all_tame(enum gptq_dtype dtype, unsigned bits, const unsigned char *scales, size_t n)
+{
+	uint32_t limit = dtype == GPTQ_DTYPE_F16 ? (31 - bits) << 10 : (255 - bits) << 7, over = 0;
+
+	if (dtype == GPTQ_DTYPE_F32)
+		for (size_t i = 0; i < n; i++)
+			over |= ((uint32_t)gq_load_le(scales + 4 * i, 4) & 0x7fffffff) >= limit << 16;
+	else
+		for (size_t i = 0; i < n; i++)
+			over |= ((uint32_t)gq_load_le(scales + 2 * i, 2) & 0x7fff) >= limit;
+	return !over;
+}
+
+/* Looked for where rows are many beside groups, so that looking costs little. */
+static bool cells_are_same(const struct gq_weights *a, const struct gq_weights *b, size_t k0, size_t k1, size_t n0,
+			   size_t n)
+{
+	const unsigned char *sa = a->scales, *sb = b->scales;
+	size_t nbytes = gq_weight_bytes(a->dtype);
+
+	if (a->n_groups != b->n_groups || (k1 - k0) / 4 < a->n_groups ||
+	    memcmp(a->g_of_k + k0, b->g_of_k + k0, (k1 - k0) * sizeof(a->g_of_k[0])) != 0)
+		return false;
+	for (size_t g = 0; g < a->n_groups; g++) {
+		size_t cell = g * a->n_columns + n0;
+
+		if (memcmp(a->z + cell, b->z + cell, n) != 0 ||
+		    memcmp(sa + cell * nbytes, sb + cell * nbytes, n * nbytes) != 0 ||
+		    !all_tame(a->dtype, a->pack.bits, sa + cell * nbytes, n))
+			return false;
+	}
+	return true;
 }
 
 void gq_compare_every(const struct gq_weights *a, const struct gq_weights *b, size_t k0, size_t k1, uint64_t k_base,
@@ -106,6 +152,7 @@ void gq_compare_every(const struct gq_weights *a, const struct gq_weights *b, si
 		n = n_columns - n0 < GQ_TILE ? n_columns - n0 : GQ_TILE;
 		gq_tile_init(&pair.tiles[0], a, n0, n);
 		gq_tile_init(&pair.tiles[1], b, n0, n);
+		pair.same_cells = cells_are_same(a, b, k0, k1, n0, n);
 		for (size_t k = k0; k < k1;)
 			k += step(&pair, k, k1);
 	}

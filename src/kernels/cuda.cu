@@ -14,15 +14,22 @@ extern "C" {
 #include "kernels/cuda_measure.h"
 }
 
+#include <cuda_runtime.h>
+
+// Tests that run kernels on the CPU have other ways to launch them. GQ_PHASE(0) is what a kernel does before its threads
+// wait for each other, GQ_PHASE(1) what it does then.
+#if !defined(GQ_CUDA_EMULATED)
+#define GQ_LAUNCH(kernel, n_blocks, n_threads, stream, ...) kernel<<<n_blocks, n_threads, 0, stream>>>(__VA_ARGS__)
+#define GQ_LAUNCH_SHARED(kernel, n_blocks, n_threads, n_shared, stream, ...)                                           \
+	kernel<<<n_blocks, n_threads, n_shared, stream>>>(__VA_ARGS__)
+#define GQ_PHASE(n) true
+#define GQ_DYNAMIC_SHARED(name) extern __shared__ uint4 name[]
+#endif
+
 #include "kernels/cuda_plan.cuh"
 
 #include <stdio.h>
 #include <string.h>
-
-// Another way to launch kernels stands here where tests run them on the CPU.
-#ifndef GQ_LAUNCH
-#define GQ_LAUNCH(kernel, n_blocks, n_threads, stream, ...) kernel<<<n_blocks, n_threads, 0, stream>>>(__VA_ARGS__)
-#endif
 
 using namespace gq;
 
@@ -118,23 +125,67 @@ template <bool SHARED> Kernel kernel_of(gq::Dtype dtype, unsigned bits)
 	return kernel_of_bits<gq::F32, SHARED>(bits);
 }
 
+using MixedKernel = void (*)(gq::Piece, gq::Mixed, gq::Found *);
+
+template <gq::Dtype DTYPE, bool SHARED> MixedKernel mixed_kernel_of_bits(unsigned bits)
+{
+	switch (bits) {
+	case 2:
+		return gq::compare_mixed<DTYPE, 2, SHARED>;
+	case 3:
+		return gq::compare_mixed<DTYPE, 3, SHARED>;
+	case 4:
+		return gq::compare_mixed<DTYPE, 4, SHARED>;
+	default:
+		return gq::compare_mixed<DTYPE, 8, SHARED>;
+	}
+}
+
+template <bool SHARED> MixedKernel mixed_kernel_of(gq::Dtype dtype, unsigned bits)
+{
+	if (dtype == gq::F16)
+		return mixed_kernel_of_bits<gq::F16, SHARED>(bits);
+	if (dtype == gq::BF16)
+		return mixed_kernel_of_bits<gq::BF16, SHARED>(bits);
+	return mixed_kernel_of_bits<gq::F32, SHARED>(bits);
+}
+
 size_t tiles(size_t columns, size_t of_block)
 {
 	return (columns + of_block - 1) / of_block;
 }
 
-void launch_every(const gq::Piece &piece, const Plan &plan, const gq::Stretch *fast, unsigned n_fast,
-		  const gq::Stretch *exact, unsigned n_exact, gq::Found *found, cudaStream_t stream)
+void launch_mixed(const struct gq_cuda *cuda, const gq::Piece &piece, const Plan &plan, size_t n_groups,
+		  unsigned n_blocks, gq::Found *found, cudaStream_t stream)
+{
+	gq::Mixed mixed = divide(cuda, piece, n_groups, n_blocks);
+	size_t n_shared = n_groups * mixed.width * cells_bytes(piece.dtype);
+	MixedKernel kernel = plan.shared ? mixed_kernel_of<true>(piece.dtype, piece.side[0].bits)
+					 : mixed_kernel_of<false>(piece.dtype, piece.side[0].bits);
+
+	// A failure stays for cudaGetLastError.
+	if (cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+				 (int)n_shared) != cudaSuccess)
+		return;
+	GQ_LAUNCH_SHARED(kernel, mixed.n_tiles * mixed.n_parts, gq::MIXED_THREADS, n_shared, stream, piece, mixed,
+			 found);
+}
+
+void launch_every(const struct gq_cuda *cuda, const gq::Piece &piece, const Plan &plan, const Lists &lists,
+		  size_t n_groups, gq::Found *found, cudaStream_t stream)
 {
 	unsigned bits = piece.side[0].bits;
 	unsigned n_tiles = (unsigned)tiles(piece.n_padded, gq::THREADS * gq::COLUMNS);
 	Kernel kernel = plan.shared ? kernel_of<true>(piece.dtype, bits) : kernel_of<false>(piece.dtype, bits);
 
-	if (n_fast > 0)
-		GQ_LAUNCH(kernel, n_tiles * n_fast, gq::THREADS, stream, piece, fast, n_tiles, found);
+	if (lists.n_mixed > 0)
+		launch_mixed(cuda, piece, plan, n_groups, lists.n_mixed, found, stream);
+	if (lists.n_fast > 0)
+		GQ_LAUNCH(kernel, n_tiles * lists.n_fast, gq::THREADS, stream, piece, lists.fast, n_tiles, found);
 	n_tiles = (unsigned)tiles(piece.n_columns, gq::THREADS);
-	if (n_exact > 0)
-		GQ_LAUNCH(gq::compare_exact, n_tiles * n_exact, gq::THREADS, stream, piece, exact, n_tiles, found);
+	if (lists.n_exact > 0)
+		GQ_LAUNCH(gq::compare_exact, n_tiles * lists.n_exact, gq::THREADS, stream, piece, lists.exact, n_tiles,
+			  found);
 }
 
 void launch_table(struct gq_cuda *cuda, const gq::Piece &piece, const Plan &plan, size_t rows, gq::Found *found,
@@ -151,9 +202,10 @@ void launch_table(struct gq_cuda *cuda, const gq::Piece &piece, const Plan &plan
 // Everything of one piece that a benchmark repeats.
 struct Launch {
 	gq::Piece piece;
-	Lists lists;                 // counts; pointers to the device
-	size_t whole_rows, n_groups; // table: rows that fill blocks; groups on the first piece of a chunk, else 0
-	bool every;
+	Lists lists;       // counts; pointers to the device
+	size_t whole_rows; // table: rows that fill blocks
+	size_t n_groups;
+	bool every, first; // first piece of a chunk
 };
 
 enum gptq_status launch(struct gq_cuda *cuda, const Plan &plan, const Launch &what, cudaStream_t stream,
@@ -163,12 +215,11 @@ enum gptq_status launch(struct gq_cuda *cuda, const Plan &plan, const Launch &wh
 
 	if (!what.every) {
 		launch_table(cuda, what.piece, plan, what.whole_rows, found, stream);
-		if (what.n_groups > 0)
+		if (what.first)
 			GQ_LAUNCH(gq::compare_cells, cuda->n_processors * 8, 256, stream, what.piece, what.n_groups,
 				  found);
 	}
-	launch_every(what.piece, plan, what.lists.fast, what.lists.n_fast, what.lists.exact, what.lists.n_exact, found,
-		     stream);
+	launch_every(cuda, what.piece, plan, what.lists, what.n_groups, found, stream);
 	TRY(cudaGetLastError());
 	return GPTQ_OK;
 }
@@ -202,7 +253,7 @@ enum gptq_status run_piece(struct gq_cuda *cuda, const Layer &layer, const Plan 
 	unsigned char *pinned = cuda->pinned.memory + slot * plan.slot_size;
 	cudaStream_t stream = cuda->streams[slot];
 	size_t tail = layer.proof == GQ_PROOF_EVERY ? k0 : layer.k_tail > k0 ? layer.k_tail : k0;
-	Launch what = {chunk, {}, 0, 0, layer.proof == GQ_PROOF_EVERY};
+	Launch what = {chunk, {}, 0, layer.side[0]->n_groups, layer.proof == GQ_PROOF_EVERY, k0 == 0};
 	enum gptq_status status;
 
 	TRY(cudaStreamSynchronize(stream));
@@ -223,7 +274,7 @@ enum gptq_status run_piece(struct gq_cuda *cuda, const Layer &layer, const Plan 
 	what.lists.fast = reinterpret_cast<gq::Stretch *>(pinned + plan.fast);
 	what.lists.exact = reinterpret_cast<gq::Stretch *>(pinned + plan.exact);
 	if (tail < k0 + rows) {
-		cut(layer, k0, rows, &what.lists);
+		cut(layer, k0, rows, most_groups(cuda, chunk.dtype), &what.lists);
 		TRY(cudaMemcpyAsync(device + plan.fast, what.lists.fast, what.lists.n_fast * sizeof(gq::Stretch),
 				    cudaMemcpyHostToDevice, stream));
 		TRY(cudaMemcpyAsync(device + plan.exact, what.lists.exact, what.lists.n_exact * sizeof(gq::Stretch),
@@ -232,7 +283,6 @@ enum gptq_status run_piece(struct gq_cuda *cuda, const Layer &layer, const Plan 
 	what.lists.fast = reinterpret_cast<gq::Stretch *>(device + plan.fast);
 	what.lists.exact = reinterpret_cast<gq::Stretch *>(device + plan.exact);
 	what.whole_rows = tail - k0 < rows ? tail - k0 : rows;
-	what.n_groups = k0 == 0 ? layer.side[0]->n_groups : 0;
 	status = launch(cuda, plan, what, stream, err);
 	if (status == GPTQ_OK && cuda->n_measured > 0)
 		status = measure(cuda, plan, what, stream, err);
@@ -318,13 +368,18 @@ extern "C" enum gptq_status gq_cuda_compare(struct gq_cuda *cuda, const struct g
 
 extern "C" int gq_cuda_devices(char *reason, size_t size)
 {
-	int n = 0;
+	int n = 0, driver = 0;
 	cudaError_t code = cudaGetDeviceCount(&n);
+	const char *why;
 
 	if (code == cudaSuccess && n == 0)
 		code = cudaErrorNoDevice;
+	why = cudaGetErrorString(code);
+	// The runtime calls a driver that is not there too old.
+	if (code == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+		why = "no CUDA driver is installed";
 	if (reason && size > 0)
-		snprintf(reason, size, "%s", code == cudaSuccess ? "" : cudaGetErrorString(code));
+		snprintf(reason, size, "%s", code == cudaSuccess ? "" : why);
 	if (code != cudaSuccess)
 		cudaGetLastError();
 	return code == cudaSuccess ? n : 0;
@@ -340,6 +395,7 @@ enum gptq_status set_up(struct gq_cuda *cuda, struct gptq_error *err)
 	TRY(cudaGetDeviceProperties(&properties, cuda->device));
 	snprintf(cuda->name, sizeof(cuda->name), "%s", properties.name);
 	cuda->n_processors = properties.multiProcessorCount;
+	cuda->shared_bytes = properties.sharedMemPerBlockOptin;
 	TRY(cudaSetDevice(cuda->device));
 	TRY(cudaMemGetInfo(&free_bytes, &all_bytes));
 	cuda->memory_limit = free_bytes / 10 * 9;

@@ -6,7 +6,7 @@
 #ifndef GQ_KERNELS_CUDA_PLAN_CUH
 #define GQ_KERNELS_CUDA_PLAN_CUH
 
-#include "kernels/cuda_fast.cuh"
+#include "kernels/cuda_mixed.cuh"
 
 extern "C" {
 #include "base/error.h"
@@ -47,6 +47,7 @@ struct Layer {
 
 struct gq_cuda {
 	int device, n_processors;
+	size_t shared_bytes; // shared memory that a block of threads can have
 	char name[256];
 	size_t piece_bytes, memory_limit;
 	gq::Arena arena, pinned;
@@ -205,16 +206,34 @@ inline size_t fast_rows(const struct gq_weights *w, size_t k, size_t k1)
 struct Lists {
 	gq::Stretch *fast, *exact;
 	unsigned n_fast, n_exact;
+	unsigned n_mixed; // blocks of codes, from the first row on, before all stretches
 };
 
+// Blocks of codes among rows [k0, k0 + rows) for the mixed way: all of them, or none where it cannot go or few of them
+// have rows of different groups. max_groups: those that shared memory has room for.
+inline unsigned mixed_blocks(const Layer &layer, size_t k0, size_t rows, size_t max_groups)
+{
+	const struct gq_weights *a = layer.side[0], *b = layer.side[1];
+	size_t block = a->pack.bits == 3 ? 32 : 32 / a->pack.bits, n_blocks = rows / block, n_mixed = 0;
+
+	if (a->pack.word_bits != 32 || b->pack.word_bits != 32 || a->pack.bits != b->pack.bits ||
+	    a->n_groups != b->n_groups || a->n_groups > max_groups ||
+	    memcmp(a->g_of_k + k0, b->g_of_k + k0, n_blocks * block * sizeof(a->g_of_k[0])) != 0)
+		return 0;
+	for (size_t k = k0; k < k0 + n_blocks * block; k += block)
+		n_mixed += fast_rows(a, k, k + block) == 0;
+	return n_mixed > n_blocks / 64 ? (unsigned)n_blocks : 0;
+}
+
 // Cuts rows [k0, k0 + rows) into stretches; k0 is a multiple of UNIT_ROWS.
-inline void cut(const Layer &layer, size_t k0, size_t rows, Lists *lists)
+inline void cut(const Layer &layer, size_t k0, size_t rows, size_t max_groups, Lists *lists)
 {
 	const struct gq_weights *a = layer.side[0], *b = layer.side[1];
 	bool fast = a->pack.word_bits == 32 && b->pack.word_bits == 32 && a->pack.bits == b->pack.bits;
 
 	lists->n_fast = lists->n_exact = 0;
-	for (size_t k = k0, n; k < k0 + rows; k += n) {
+	lists->n_mixed = mixed_blocks(layer, k0, rows, max_groups);
+	for (size_t k = k0 + lists->n_mixed * (a->pack.bits == 3 ? 32 : 32 / a->pack.bits), n; k < k0 + rows; k += n) {
 		size_t n_a = fast ? fast_rows(a, k, k0 + rows) : 0, n_b = fast ? fast_rows(b, k, k0 + rows) : 0;
 		gq::Stretch stretch = {(uint32_t)(k - k0), 0, {a->g_of_k[k], b->g_of_k[k]}};
 		gq::Stretch *last = lists->n_exact > 0 ? &lists->exact[lists->n_exact - 1] : nullptr;
@@ -233,6 +252,41 @@ inline void cut(const Layer &layer, size_t k0, size_t rows, Lists *lists)
 			lists->exact[lists->n_exact++] = stretch;
 		}
 	}
+}
+
+/* -------------------------------------------------------------------------------------------------- mixed groups */
+
+inline size_t cells_bytes(gq::Dtype dtype)
+{
+	return dtype == gq::F32 ? sizeof(gq::Cells<gq::F32>) : sizeof(gq::Cells<gq::F16>);
+}
+
+inline size_t most_groups(const struct gq_cuda *cuda, gq::Dtype dtype)
+{
+	return cuda->shared_bytes / (cells_bytes(dtype) * gq::NARROWEST);
+}
+
+// Tiles as wide as lets two blocks of threads be on a processor, and so many parts that all processors have about as
+// much to do: every part fills its table anew, which costs about as much as a block of codes for each group.
+inline gq::Mixed divide(const struct gq_cuda *cuda, const gq::Piece &piece, size_t n_groups, unsigned n_blocks)
+{
+	constexpr size_t OF_BLOCK = 1024; // bytes of each block of threads that are not for us
+	size_t slots = 2 * (size_t)cuda->n_processors, half = (cuda->shared_bytes + OF_BLOCK) / 2 - OF_BLOCK, best = 0;
+	gq::Mixed mixed = {n_blocks, (unsigned)n_groups, gq::WIDEST, 0, 1};
+
+	while (mixed.width > gq::NARROWEST && n_groups * mixed.width * cells_bytes(piece.dtype) > half)
+		mixed.width /= 2;
+	mixed.n_tiles = (piece.n_padded / 2 + mixed.width - 1) / mixed.width;
+	for (unsigned parts = 1; parts <= 16 && (parts == 1 || n_blocks / parts >= 64); parts++) {
+		size_t rounds = (mixed.n_tiles * (size_t)parts + slots - 1) / slots;
+		size_t cost = rounds * (n_groups + n_blocks / parts);
+
+		if (parts == 1 || cost < best) {
+			best = cost;
+			mixed.n_parts = parts;
+		}
+	}
+	return mixed;
 }
 
 } // namespace gq

@@ -6,8 +6,12 @@ static size_t step(struct gq_tile *tile, const struct gq_kernels *kernels, size_
 		   size_t stride)
 {
 	size_t rows = kernels->dequantise ? gq_stretch_rows(tile->w, k, k1) : 0;
-	struct gq_stretch at = {k, k + rows, tile->n0, tile->n0 + tile->n};
+	struct gq_stretch at = {k, k + rows, tile->n0, tile->n0 + tile->n, rows == 0, false};
 
+	if (kernels->dequantise && rows == 0) {
+		rows = gq_mixed_rows(tile->w, k, k1);
+		at.k1 = k + rows;
+	}
 	if (rows > 0 && kernels->dequantise(tile->w, &at, out, stride))
 		return rows;
 	if (rows == 0)

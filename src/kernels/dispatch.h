@@ -12,11 +12,15 @@
 /* Columns of a tile, at most: what drivers keep on the stack is a multiple of it. */
 #define GQ_TILE 512
 
-/*
- * Whole blocks of rows, [k0, k1), that have one group on each side, and columns [n0, n1) of them, at most GQ_TILE.
- */
+/* Whole blocks of rows, [k0, k1), and columns [n0, n1) of them, at most GQ_TILE. */
 struct gq_stretch {
 	size_t k0, k1, n0, n1;
+	bool mixed; /* rows have any groups; otherwise all have one group, on each side */
+	/*
+	 * mixed: both sides have the same groups, scales and zero points there, bit by bit, and scales so small that
+	 * no product is NaN or infinite.
+	 */
+	bool same_cells;
 };
 
 struct gq_kernels {

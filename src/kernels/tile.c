@@ -42,3 +42,13 @@ size_t gq_stretch_rows(const struct gq_weights *w, size_t k, size_t k1)
 		end++;
 	return (end - k) / block * block;
 }
+
+size_t gq_mixed_rows(const struct gq_weights *w, size_t k, size_t k1)
+{
+	enum { MOST = 64 };
+	unsigned block = gq_layout_stream.block_codes(w->pack);
+
+	if (k % block != 0)
+		return 0;
+	return (k1 - k < MOST ? k1 - k : MOST) / block * block;
+}

@@ -29,5 +29,7 @@ bool gq_tile_row(struct gq_tile *tile, const struct gq_kernels *kernels, size_t 
  * 0 if there is none.
  */
 size_t gq_stretch_rows(const struct gq_weights *w, size_t k, size_t k1);
+/* The same for a stretch whose rows have any groups. It is short: all of it is done again where it is not plain. */
+size_t gq_mixed_rows(const struct gq_weights *w, size_t k, size_t k1);
 
 #endif

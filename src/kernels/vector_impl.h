@@ -8,6 +8,7 @@
  *   GQ_STORE_F16(p, v)  the way back, to nearest even, subnormals kept
  *   GQ_LOAD_U8(p)       GQ_LANES bytes at p as a vu; GQ_LOAD_U16(p) likewise
  *   GQ_STORE_U8(p, v)   the way back, of a vu whose lanes fit; GQ_STORE_U16(p, v) likewise
+ *   GQ_MAX_U32(a, b)    the larger lanes of two vu
  *
  * A code becomes a difference without a conversion: q in the low bits of the float32 number 2^23 makes 2^23 + q, and
  * less 2^23 + z that is q - z, exactly, with +0 where they are equal.
@@ -21,6 +22,13 @@ typedef float vf __attribute__((vector_size(4 * GQ_LANES)));
 #define GQ_INLINE static inline __attribute__((always_inline)) GQ_TARGET
 
 #define GQ_MAGIC 0x4b000000U /* 2^23 */
+
+/* Before loops over the codes of a block, so that shifts become constants. */
+#if defined(__clang__)
+#define GQ_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GQ_UNROLL _Pragma("GCC unroll 32")
+#endif
 
 GQ_INLINE vu load_words(const void *p)
 {
@@ -68,6 +76,16 @@ GQ_INLINE bool any(vu v)
 	for (unsigned i = 0; i < GQ_LANES; i++)
 		all |= v[i];
 	return all != 0;
+}
+
+/* Is some lane at least the limit? */
+GQ_INLINE bool any_from(vu v, uint32_t limit)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < GQ_LANES; i++)
+		found |= v[i] >= limit;
+	return found;
 }
 
 /* Lanes of -1 where |x| is not below the limit; NaN never is. */
@@ -193,6 +211,8 @@ GQ_INLINE const unsigned char *block_at(const struct gq_weights *w, unsigned bit
 	return (const unsigned char *)w->rows.words + k * bits / 32 * w->rows.row_bytes + n0 * 4;
 }
 
+#include "kernels/vector_mixed.h"
+
 /* ---------------------------------------------------------------------------------------------------- unpack */
 
 GQ_INLINE void unpack_block_of(unsigned bits, const unsigned char *p, size_t row_bytes, size_t n, unsigned n_codes,
@@ -235,11 +255,11 @@ GQ_TARGET static void unpack(struct gq_word_rows rows, struct gq_pack pack, size
 
 /* ------------------------------------------------------------------------------------------------ dequantise */
 
-/* One block of rows, all columns. */
-GQ_INLINE void dequantise_block(enum gptq_dtype dtype, unsigned bits, const unsigned char *p, size_t row_bytes,
-				const struct columns *at, size_t n, unsigned char *out, size_t stride)
+/* Rows [j0, j1) of a block, all columns; few, as a cache keeps few rows whose distance is a power of two. */
+GQ_INLINE void dequantise_rows(enum gptq_dtype dtype, unsigned bits, unsigned j0, unsigned j1, const unsigned char *p,
+			       size_t row_bytes, const struct columns *at, size_t n, unsigned char *out, size_t stride)
 {
-	const unsigned n_words = bits == 3 ? 3 : 1, n_codes = n_words * 32 / bits;
+	const unsigned n_words = bits == 3 ? 3 : 1;
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
 		vf scale, zero;
@@ -252,13 +272,27 @@ GQ_INLINE void dequantise_block(enum gptq_dtype dtype, unsigned bits, const unsi
 		zero = load_floats(at->zero + i);
 		for (unsigned r = 0; r < n_words; r++)
 			words[r] = load_words(p + r * row_bytes + i * 4);
-#pragma GCC unroll 32
-		for (unsigned j = 0; j < n_codes; j++) {
+		GQ_UNROLL
+		for (unsigned j = j0; j < j1; j++) {
 			vu w = code_words(words, bits, j, &shift);
 
 			store_weights(dtype, product(w, shift, bits, scale, zero),
 				      out + j * stride + i * gq_weight_bytes(dtype));
 		}
+	}
+}
+
+GQ_INLINE void dequantise_block(enum gptq_dtype dtype, unsigned bits, const unsigned char *p, size_t row_bytes,
+				const struct columns *at, size_t n, unsigned char *out, size_t stride)
+{
+	const unsigned n_codes = bits == 3 ? 32 : 32 / bits, some = n_codes < 8 ? n_codes : 8;
+
+	dequantise_rows(dtype, bits, 0, some, p, row_bytes, at, n, out, stride);
+	if (n_codes >= 16)
+		dequantise_rows(dtype, bits, 8, 16, p, row_bytes, at, n, out, stride);
+	if (n_codes == 32) {
+		dequantise_rows(dtype, bits, 16, 24, p, row_bytes, at, n, out, stride);
+		dequantise_rows(dtype, bits, 24, 32, p, row_bytes, at, n, out, stride);
 	}
 }
 
@@ -295,8 +329,12 @@ GQ_TARGET static bool dequantise(const struct gq_weights *w, const struct gq_str
 {
 	struct columns columns;
 
+	if (!supported(w, at))
+		return false;
+	if (at->mixed)
+		return dequantise_mixed(w, at, out, stride);
 	/* Finite scales give no NaN; products may well become infinite. */
-	if (!supported(w, at) || !widen(w, at, gq_float_of_bits(0x7f800000), &columns))
+	if (!widen(w, at, gq_float_of_bits(0x7f800000), &columns))
 		return false;
 	if (w->pack.bits == 2)
 		dequantise_2(w, at, &columns, out, stride);
@@ -336,7 +374,7 @@ GQ_INLINE vu differ_block(unsigned bits, const unsigned char *p, size_t row_byte
 			words_a[r] = load_words(p + r * row_bytes_a + i * 4);
 			words_b[r] = load_words(q + r * row_bytes_b + i * 4);
 		}
-#pragma GCC unroll 32
+		GQ_UNROLL
 		for (unsigned j = 0; j < n_codes; j++) {
 			vu wa = code_words(words_a, bits, j, &shift), wb = code_words(words_b, bits, j, &shift);
 
@@ -379,8 +417,11 @@ GQ_TARGET static bool same(const struct gq_weights *a, const struct gq_weights *
 	float limit = tame_below(a->dtype, a->pack.bits);
 	struct columns columns[2];
 
-	if (!supported(a, at) || !supported(b, at) || a->pack.bits != b->pack.bits ||
-	    !widen(a, at, limit, &columns[0]) || !widen(b, at, limit, &columns[1]))
+	if (!supported(a, at) || !supported(b, at) || a->pack.bits != b->pack.bits)
+		return false;
+	if (at->mixed)
+		return same_mixed(a, b, at);
+	if (!widen(a, at, limit, &columns[0]) || !widen(b, at, limit, &columns[1]))
 		return false;
 	if (a->pack.bits == 2)
 		return same_2(a, b, at, &columns[0], &columns[1]);

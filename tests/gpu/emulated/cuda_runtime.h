@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * As much of the CUDA runtime as cuda.cu uses, on the CPU: memory is memory, streams finish at once, and a launch runs
- * thread after thread. Kernels here share nothing but atomic counters, so that this computes what a device does, and
- * machines without one can test the source, under sanitizers too. GQ_EMULATED_MEMORY: bytes of the device, decimal.
+ * thread after thread. Kernels here share atomic counters, and at most memory that is written before the one place
+ * where all threads wait and read behind it: such kernels run twice, once for each phase. So this computes what a
+ * device does, and machines without one can test the source, under sanitizers too. GQ_EMULATED_MEMORY: bytes of the
+ * device, decimal. Shared memory is so small that tests reach layers that do not fit.
  */
 #ifndef GQ_EMULATED_CUDA_RUNTIME_H
 #define GQ_EMULATED_CUDA_RUNTIME_H
@@ -17,7 +19,7 @@
 #define __CUDA_ARCH__ 900
 #define __device__
 #define __global__
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 
 struct Dim3 {
 	unsigned x;
@@ -33,6 +35,34 @@ static thread_local Dim3 threadIdx, blockIdx, blockDim, gridDim;
 			for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++)                                 \
 				kernel(__VA_ARGS__);                                                                   \
 	} while (0)
+
+#define GQ_LAUNCH_SHARED(kernel, n_blocks, n_threads, n_shared, stream, ...)                                           \
+	do {                                                                                                           \
+		(void)(stream);                                                                                        \
+		if ((size_t)(n_shared) > EMULATED_SHARED)                                                              \
+			abort();                                                                                       \
+		gridDim.x = (unsigned)(n_blocks);                                                                      \
+		blockDim.x = (unsigned)(n_threads);                                                                    \
+		for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++) {                                           \
+			emulated_shared = malloc(n_shared);                                                            \
+			if (!emulated_shared)                                                                          \
+				abort();                                                                               \
+			memset(emulated_shared, 0xa5, n_shared);                                                       \
+			for (emulated_phase = 0; emulated_phase < 2; emulated_phase++)                                 \
+				for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++)                         \
+					kernel(__VA_ARGS__);                                                           \
+			free(emulated_shared);                                                                         \
+		}                                                                                                      \
+	} while (0)
+#define GQ_PHASE(n) (emulated_phase == (n))
+#define GQ_DYNAMIC_SHARED(name) void *name = emulated_shared
+enum { EMULATED_SHARED = 24 << 10 };
+static thread_local unsigned emulated_phase;
+static thread_local void *emulated_shared;
+
+static inline void __syncthreads()
+{
+}
 
 struct uint2 {
 	uint32_t x, y;
@@ -51,6 +81,17 @@ template <class T> static inline T __ldcs(const T *p)
 static inline uint32_t __shfl_sync(unsigned, uint32_t x, int)
 {
 	return x;
+}
+
+/* Byte i of the outcome is the one that hexadecimal digit i of the selector names, of x (0 to 3) or y (4 to 7). */
+static inline uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector)
+{
+	uint64_t both = (uint64_t)y << 32 | x;
+	uint32_t out = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		out |= (uint32_t)(both >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+	return out;
 }
 
 static inline float __fmul_rn(float a, float b)
@@ -89,13 +130,25 @@ static inline void atomicMin(unsigned long long *p, unsigned long long n)
 	*p = n < *p ? n : *p;
 }
 
-typedef enum { cudaSuccess, cudaErrorMemoryAllocation = 2, cudaErrorNoDevice = 100 } cudaError_t;
+typedef enum {
+	cudaSuccess,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInsufficientDriver = 35,
+	cudaErrorNoDevice = 100,
+} cudaError_t;
 typedef struct Stream *cudaStream_t;
 typedef struct Event *cudaEvent_t;
-enum { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaHostAllocDefault, cudaStreamNonBlocking };
+enum {
+	cudaMemcpyHostToDevice,
+	cudaMemcpyDeviceToHost,
+	cudaHostAllocDefault,
+	cudaStreamNonBlocking,
+	cudaFuncAttributeMaxDynamicSharedMemorySize,
+};
 struct cudaDeviceProp {
 	char name[256];
 	int multiProcessorCount;
+	size_t sharedMemPerBlockOptin;
 };
 
 static inline size_t emulated_memory(void)
@@ -118,6 +171,12 @@ static inline cudaError_t cudaGetDeviceCount(int *n)
 	return cudaSuccess;
 }
 
+static inline cudaError_t cudaDriverGetVersion(int *version)
+{
+	*version = 13000;
+	return cudaSuccess;
+}
+
 static inline cudaError_t cudaGetLastError(void)
 {
 	return cudaSuccess;
@@ -132,6 +191,12 @@ static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, in
 {
 	strcpy(properties->name, "emulated");
 	properties->multiProcessorCount = 1;
+	properties->sharedMemPerBlockOptin = EMULATED_SHARED;
+	return cudaSuccess;
+}
+
+static inline cudaError_t cudaFuncSetAttribute(const void *, int, int)
+{
 	return cudaSuccess;
 }
 
