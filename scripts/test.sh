@@ -31,7 +31,7 @@ run_suite() { # NAME COMPILER MESON-TEST-OPTIONS... -- MESON-SETUP-OPTIONS...
 
 run_suite gcc gcc -- --native-file build-dev.ini
 run_suite clang clang -- --native-file build-dev.ini -Dcuda=disabled
-run_suite valgrind gcc --setup=valgrind -- -Dtests=enabled -Dwerror=true -Dcuda=disabled
+run_suite valgrind gcc --setup=valgrind --suite=unit -- -Dtests=enabled -Dwerror=true -Dcuda=disabled
 
 # shellcheck disable=SC2086
 python3 tests/tally.py $builds || failed=1
