@@ -47,7 +47,20 @@ bool cli_cancelled(void *unused)
 	return caught_signal != 0;
 }
 
-void cli_parser_init(struct cli_parser *p, const struct cli_command *command, int argc, char **argv)
+/* getopt_long's view of the option table. */
+struct cli_parser {
+	const struct cli_command *command;
+	int argc;
+	char **argv;
+	void *long_options; /* private */
+	char *short_options;
+};
+
+/* Results of next_option besides an index into the option table. */
+#define CLI_END (-1)
+#define CLI_BAD (-2)
+
+static void parser_init(struct cli_parser *p, const struct cli_command *command, int argc, char **argv)
 {
 	const struct cli_option *o = command->options;
 	size_t n = 0, k = 0;
@@ -75,7 +88,7 @@ void cli_parser_init(struct cli_parser *p, const struct cli_command *command, in
 	opterr = 0;
 }
 
-void cli_parser_free(struct cli_parser *p)
+static void parser_free(struct cli_parser *p)
 {
 	free(p->long_options);
 	free(p->short_options);
@@ -83,7 +96,9 @@ void cli_parser_free(struct cli_parser *p)
 	p->short_options = NULL;
 }
 
-int cli_next(struct cli_parser *p, const char **arg)
+/* The index of the next option in the table and its value in *arg (NULL if none), CLI_END when only operands are left,
+ * CLI_BAD after a message on stderr. */
+static int next_option(struct cli_parser *p, const char **arg)
 {
 	const struct cli_option *o = p->command->options;
 	int at = optind, c = getopt_long(p->argc, p->argv, p->short_options, p->long_options, NULL);
@@ -236,6 +251,34 @@ void cli_warning(const struct cli_command *command, const char *fmt, ...)
 	va_start(ap, fmt);
 	message(command, "warning", fmt, ap);
 	va_end(ap);
+}
+
+bool cli_parse(const struct cli_command *command, int argc, char **argv, cli_apply_fn apply, void *settings, int *code)
+{
+	struct cli_parser parser;
+	const char *arg;
+	int option;
+
+	*code = CLI_TROUBLE;
+	parser_init(&parser, command, argc, argv);
+	while ((option = next_option(&parser, &arg)) >= 0) {
+		const char *name = command->options[option].name;
+
+		if (strcmp(name, "help") == 0) {
+			cli_print_help(command, stdout);
+			*code = cli_finish(command, CLI_OK);
+			break;
+		}
+		if (strcmp(name, "version") == 0) {
+			cli_print_version(command, stdout);
+			*code = cli_finish(command, CLI_OK);
+			break;
+		}
+		if (!apply(settings, option, arg))
+			break;
+	}
+	parser_free(&parser);
+	return option == CLI_END;
 }
 
 enum cli_exit cli_exit_code(enum gptq_status status)

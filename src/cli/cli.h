@@ -36,23 +36,13 @@ struct cli_command {
 /* --progress auto|always|never, and the volume of messages. */
 enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
 
-struct cli_parser {
-	const struct cli_command *command;
-	int argc;
-	char **argv;
-	void *long_options; /* private */
-	char *short_options;
-};
-
-/* Results of cli_next besides an index into the option table. */
-#define CLI_END (-1)
-#define CLI_BAD (-2)
-
-void cli_parser_init(struct cli_parser *p, const struct cli_command *command, int argc, char **argv);
-/* The index of the next option in the table and its value in *arg (NULL if none), CLI_END when only operands are
- * left (from argv[optind] on), CLI_BAD after a message on stderr. */
-int cli_next(struct cli_parser *p, const char **arg);
-void cli_parser_free(struct cli_parser *p);
+/* Takes one option, by its index in the table, with its value (NULL if none); false after a message: wrong use. */
+typedef bool (*cli_apply_fn)(void *settings, int option, const char *arg);
+/*
+ * All options of the command line. --help and --version print and end it. True: operands are left from argv[optind]
+ * on. False: stop with *code.
+ */
+bool cli_parse(const struct cli_command *command, int argc, char **argv, cli_apply_fn apply, void *settings, int *code);
 
 void cli_print_help(const struct cli_command *command, FILE *out);
 void cli_print_version(const struct cli_command *command, FILE *out);

@@ -40,9 +40,10 @@ static const struct cli_option options_table[] = {
 	[OPT_FROM] = {"from", 0, CLI_ARG_REQUIRED, "auto|v1|v2",
 		      "The format of IN. auto (the default) decides by label and tensors together and refuses when "
 		      "they contradict each other; v1 or v2 settles it, and every label is rewritten."},
-	[OPT_V1_STYLE] = {"v1-style", 0, CLI_ARG_REQUIRED, "STYLE",
-			  "How v1 stores a zero point of 0: auto, lane, word or gptqmodel-3bit. When writing v1, giving "
-			  "it accepts that readers differ."},
+	[OPT_V1_STYLE] =
+		{"v1-style", 0, CLI_ARG_REQUIRED, "STYLE",
+		 "How v1 stores a zero point of 0: auto, lane, word or gptqmodel-3bit. When writing v1, giving "
+		 "it accepts that readers differ."},
 	[OPT_ACCEPT_DAMAGED] = {"accept-damaged", 0, CLI_ARG_NONE, NULL,
 				"Convert smeared v1 all the same, lane by lane; the report counts the zero points that "
 				"are lost."},
@@ -51,24 +52,30 @@ static const struct cli_option options_table[] = {
 			   "target format."},
 	[OPT_RELABEL] = {"relabel", 0, CLI_ARG_NONE, NULL,
 			 "Instead of --to: change no tensor, make every label say what the tensors (or --from) say."},
-	[OPT_IN_PLACE] = {"in-place", 'i', CLI_ARG_NONE, NULL,
-			  "Convert IN where it lies; there is no OUT. An interrupted run is finished by the same command, or "
-			  "by --in-place alone."},
+	[OPT_IN_PLACE] =
+		{"in-place", 'i', CLI_ARG_NONE, NULL,
+		 "Convert IN where it lies; there is no OUT. An interrupted run is finished by the same command, or "
+		 "by --in-place alone."},
 	[OPT_ROLLBACK] = {"rollback", 0, CLI_ARG_NONE, NULL, "Undo an interrupted run of --in-place."},
-	[OPT_STRAYS] = {"strays", 0, CLI_ARG_REQUIRED, "copy|convert",
-			"What to do with safetensors files outside the model that hold zero points; by default they are "
-			"named and refused."},
-	[OPT_VERIFY] = {"verify", 0, CLI_ARG_OPTIONAL, "zeros|weights",
-			"zeros: read the written zero points back and compare them with IN, which is always done. weights: "
-			"also prove that every weight of OUT is that of IN."},
+	[OPT_STRAYS] =
+		{"strays", 0, CLI_ARG_REQUIRED, "copy|convert",
+		 "What to do with safetensors files outside the model that hold zero points; by default they are "
+		 "named and refused."},
+	[OPT_VERIFY] =
+		{"verify", 0, CLI_ARG_OPTIONAL, "zeros|weights",
+		 "zeros: read the written zero points back and compare them with IN, which is always done. weights: "
+		 "also prove that every weight of OUT is that of IN."},
 	[OPT_DEVICE] = {"device", 0, CLI_ARG_REQUIRED, "auto|cpu|cuda[:N]",
 			"Where --verify=weights compares; auto (the default) takes a GPU that is there."},
-	[OPT_CONFIG] = {"config", 0, CLI_ARG_REQUIRED, "FILE",
-			"For a lone file or a stream: its config, read instead of the configs beside it, never written."},
-	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N", "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
+	[OPT_CONFIG] =
+		{"config", 0, CLI_ARG_REQUIRED, "FILE",
+		 "For a lone file or a stream: its config, read instead of the configs beside it, never written."},
+	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N",
+		      "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
 	[OPT_DRY_RUN] = {"dry-run", 'n', CLI_ARG_NONE, NULL, "Decide and report, write nothing."},
-	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL, "Replace an existing OUT, in one step at the end. With --in-place: change files "
-					      "that have other names (hard links) too."},
+	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL,
+		       "Replace an existing OUT, in one step at the end. With --in-place: change files "
+		       "that have other names (hard links) too."},
 	[OPT_JSON] = {"json", 0, CLI_ARG_NONE, NULL, "Print the report, or the refusal, as one JSON object."},
 	[OPT_QUIET] = {"quiet", 'q', CLI_ARG_NONE, NULL, "Print no report and no warnings."},
 	[OPT_VERBOSE] = {"verbose", 'v', CLI_ARG_NONE, NULL, "Print every label and every file that was left out."},
@@ -83,10 +90,11 @@ static const struct cli_command command = {
 	.name = "gptq-convert",
 	.usage = "--to v1|v2 [options] IN OUT\n"
 		 "       gptq-convert --to v1|v2 --in-place [options] IN",
-	.description = "Converts a GPTQ checkpoint between the formats gptq (v1) and gptq_v2 (v2), exactly, or refuses "
-		       "with the reason. IN is a model folder, a hub cache's models--org--name folder, or one "
-		       "safetensors file, or -; OUT is made anew and appears only when it is whole. IN is never changed, "
-		       "but with --in-place, which survives being stopped at any moment.",
+	.description =
+		"Converts a GPTQ checkpoint between the formats gptq (v1) and gptq_v2 (v2), exactly, or refuses "
+		"with the reason. IN is a model folder, a hub cache's models--org--name folder, or one "
+		"safetensors file, or -; OUT is made anew and appears only when it is whole. IN is never changed, "
+		"but with --in-place, which survives being stopped at any moment.",
 	.options = options_table,
 	.epilogue = "exit codes:\n"
 		    "  0      done\n"
@@ -147,8 +155,9 @@ static bool parse_style(const char *value, enum gptq_v1_style *style)
 	int i;
 
 	if (strcmp(value, "smeared") == 0) {
-		cli_error(&command, "--v1-style: smeared data cannot be read back by any style; --accept-damaged converts "
-				    "them lane by lane");
+		cli_error(&command,
+			  "--v1-style: smeared data cannot be read back by any style; --accept-damaged converts "
+			  "them lane by lane");
 		return false;
 	}
 	i = choice("v1-style", value, words, "auto, lane, word or gptqmodel-3bit");
@@ -173,8 +182,9 @@ static bool parse_verify(struct settings *s, const char *value)
 	return wrong_value("verify", "zeros or weights", value);
 }
 
-static bool apply_option(struct settings *s, int option, const char *arg)
+static bool apply_option(void *settings, int option, const char *arg)
 {
+	struct settings *s = settings;
 	static const char *const strays[] = {"copy", "convert", NULL};
 	static const char *const whens[] = {"auto", "always", "never", NULL};
 	int i;
@@ -240,13 +250,15 @@ static bool check_usage(const struct settings *s, int n, char **operands)
 	int want = s->in_place || s->rollback ? 1 : 2;
 
 	if (s->rollback && (s->o.to || s->o.relabel || s->o.dry_run))
-		cli_error(&command, "--rollback takes back what was begun, and goes with no --to, --relabel or --dry-run");
+		cli_error(&command,
+			  "--rollback takes back what was begun, and goes with no --to, --relabel or --dry-run");
 	else if (!s->o.to && !s->o.relabel && !s->in_place && !s->rollback)
 		cli_error(&command, "--to v1 or --to v2 is missing (see --help)");
 	else if (s->o.to && s->o.relabel)
 		cli_error(&command, "--relabel changes no tensor, so it cannot be given with --to");
 	else if (s->o.relabel && s->o.per_layer)
-		cli_error(&command, "--relabel and --per-layer exclude each other: no one label is true of a mixed model");
+		cli_error(&command,
+			  "--relabel and --per-layer exclude each other: no one label is true of a mixed model");
 	else if (n != want && want == 2)
 		cli_error(&command, "two operands are needed, IN and OUT, not %d (see --help)", n);
 	else if (n != want)
@@ -265,26 +277,7 @@ static bool check_usage(const struct settings *s, int n, char **operands)
 /* Options into settings. false: stop with *code. */
 static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
-	struct cli_parser parser;
-	const char *arg;
-	int option;
-
-	*code = CLI_TROUBLE;
-	cli_parser_init(&parser, &command, argc, argv);
-	while ((option = cli_next(&parser, &arg)) >= 0) {
-		if (option == OPT_HELP || option == OPT_VERSION) {
-			if (option == OPT_HELP)
-				cli_print_help(&command, stdout);
-			else
-				cli_print_version(&command, stdout);
-			*code = cli_finish(&command, CLI_OK);
-			break;
-		}
-		if (!apply_option(s, option, arg))
-			break;
-	}
-	cli_parser_free(&parser);
-	if (option != CLI_END)
+	if (!cli_parse(&command, argc, argv, apply_option, s, code))
 		return false;
 	return check_usage(s, argc - optind, argv + optind);
 }
@@ -299,7 +292,8 @@ static enum gptq_status run(struct settings *s, char **operands, struct gptq_con
 		return gptq_convert_in_place(operands[0], &s->o, report, err);
 	if (is_stream(operands[0]) || is_stream(operands[1]))
 		return gptq_convert_stream(is_stream(operands[0]) ? NULL : operands[0], STDIN_FILENO,
-					   is_stream(operands[1]) ? NULL : operands[1], STDOUT_FILENO, &s->o, report, err);
+					   is_stream(operands[1]) ? NULL : operands[1], STDOUT_FILENO, &s->o, report,
+					   err);
 	return gptq_convert(operands[0], operands[1], &s->o, report, err);
 }
 

@@ -91,8 +91,10 @@ static bool bad_word(int option, const char *arg)
 	return false;
 }
 
-static bool apply_option(struct settings *s, int option, const char *arg)
+static bool apply_option(void *settings, int option, const char *arg)
 {
+	struct settings *s = settings;
+
 	switch (option) {
 	case OPT_HEADERS:
 		return s->o.headers = true;
@@ -167,26 +169,7 @@ static bool can_be_done(int argc, char **argv, const struct settings *s)
 /* Options into settings. false: stop with *code. */
 static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
-	struct cli_parser parser;
-	const char *arg;
-	int option;
-
-	*code = CLI_TROUBLE;
-	cli_parser_init(&parser, &command, argc, argv);
-	while ((option = cli_next(&parser, &arg)) >= 0) {
-		if (option == OPT_HELP || option == OPT_VERSION) {
-			if (option == OPT_HELP)
-				cli_print_help(&command, stdout);
-			else
-				cli_print_version(&command, stdout);
-			*code = cli_finish(&command, CLI_OK);
-			break;
-		}
-		if (!apply_option(s, option, arg))
-			break;
-	}
-	cli_parser_free(&parser);
-	if (option != CLI_END)
+	if (!cli_parse(&command, argc, argv, apply_option, s, code))
 		return false;
 	return can_be_done(argc, argv, s);
 }

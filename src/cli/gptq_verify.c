@@ -130,8 +130,9 @@ static bool parse_jobs(struct settings *s, const char *arg)
 	return false;
 }
 
-static bool apply_option(struct settings *s, int option, const char *arg)
+static bool apply_option(void *settings, int option, const char *arg)
 {
+	struct settings *s = settings;
 	static const char *const methods[] = {"auto", "table", "every", NULL};
 	static const char *const whens[] = {"auto", "always", "never", NULL};
 	int i;
@@ -171,26 +172,7 @@ static bool apply_option(struct settings *s, int option, const char *arg)
 /* Options into settings. false: stop with *code. */
 static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
-	struct cli_parser parser;
-	const char *arg;
-	int option;
-
-	*code = CLI_TROUBLE;
-	cli_parser_init(&parser, &command, argc, argv);
-	while ((option = cli_next(&parser, &arg)) >= 0) {
-		if (option == OPT_HELP || option == OPT_VERSION) {
-			if (option == OPT_HELP)
-				cli_print_help(&command, stdout);
-			else
-				cli_print_version(&command, stdout);
-			*code = cli_finish(&command, CLI_OK);
-			break;
-		}
-		if (!apply_option(s, option, arg))
-			break;
-	}
-	cli_parser_free(&parser);
-	if (option != CLI_END)
+	if (!cli_parse(&command, argc, argv, apply_option, s, code))
 		return false;
 	if (argc - optind != 2)
 		cli_error(&command, "two operands are needed, A and B, not %d (see --help)", argc - optind);
