@@ -210,17 +210,14 @@ static void choose_formats(struct gq_inspection *in)
 {
 	enum gptq_verdict verdict = in->report->verdict;
 	enum gptq_zeros_format label = format_of_label(&in->source.labels), fallback = label ? label : GPTQ_ZEROS_V1;
-	enum gptq_zeros_format model = verdict == GPTQ_VERDICT_V1   ? GPTQ_ZEROS_V1
-				       : verdict == GPTQ_VERDICT_V2 ? GPTQ_ZEROS_V2
-								    : fallback;
+	enum gptq_zeros_format model = gq_format_of_verdict(verdict);
 
+	model = model ? model : fallback;
 	in->report->effective = model;
 	for (size_t i = 0; i < in->source.layers.n; i++) {
-		in->formats[i] = model;
-		if (verdict == GPTQ_VERDICT_MIXED && in->survey.verdicts[i].verdict == GPTQ_VERDICT_V1)
-			in->formats[i] = GPTQ_ZEROS_V1;
-		if (verdict == GPTQ_VERDICT_MIXED && in->survey.verdicts[i].verdict == GPTQ_VERDICT_V2)
-			in->formats[i] = GPTQ_ZEROS_V2;
+		enum gptq_zeros_format own = gq_format_of_verdict(in->survey.verdicts[i].verdict);
+
+		in->formats[i] = verdict == GPTQ_VERDICT_MIXED && own ? own : model;
 	}
 }
 
