@@ -142,11 +142,36 @@ out:
 	return status;
 }
 
-/* Every label of a config that was written must say the target, and the text must still be JSON. */
+static enum gptq_status not_written(const char *path, const char *key, enum gq_label want, struct gptq_error *err)
+{
+	enum gptq_status status = gq_fail(err, GPTQ_E_MISMATCH, "%s was not written as %s", key, gq_label_word(want));
+
+	gq_error_file(err, path);
+	return status;
+}
+
+/* No label says anything else, and every GPTQ config has one: an added one that was forgotten is a lost one. */
+static enum gptq_status check_labels(const struct gq_config_file *file, enum gq_label want, const char *path,
+				     struct gptq_error *err)
+{
+	for (size_t i = 0; i < file->n_places; i++)
+		if (file->places[i].label != want && file->places[i].label != GQ_LABEL_ABSENT)
+			return not_written(path, file->places[i].key, want, err);
+	for (size_t c = 0; c < file->n_configs; c++) {
+		bool says = !file->configs[c].is_gptq;
+
+		for (size_t i = 0; i < file->n_places; i++)
+			says = says || (file->places[i].config == c && file->places[i].label == want);
+		if (!says)
+			return not_written(path, "a label", want, err);
+	}
+	return GPTQ_OK;
+}
+
+/* The text of a config that was written must still be JSON, and say the target. */
 static enum gptq_status check_config(const struct gq_conversion *cv, const struct gq_config_file *in,
 				     struct gptq_error *err)
 {
-	enum gq_label want = gq_label_of_format(cv->to);
 	struct gq_config_file file;
 	char *path = gq_path_join(cv->output.temp_path, in->name), *text = NULL;
 	enum gptq_status status = path ? GPTQ_OK : gq_fail_nomem(err);
@@ -157,15 +182,7 @@ static enum gptq_status check_config(const struct gq_conversion *cv, const struc
 	if (status == GPTQ_OK)
 		status = gq_config_read(in->name, in->kind, text, size, &file, err);
 	if (status == GPTQ_OK) {
-		for (size_t i = 0; i < file.n_places && status == GPTQ_OK; i++) {
-			const struct gq_label_place *p = &file.places[i];
-
-			if (p->label != want && p->label != GQ_LABEL_ABSENT) {
-				status = gq_fail(err, GPTQ_E_MISMATCH, "%s was not written as %s", p->key,
-						 gq_label_word(want));
-				gq_error_file(err, path);
-			}
-		}
+		status = check_labels(&file, gq_label_of_format(cv->to), path, err);
 		gq_config_free(&file);
 	}
 	gq_free(text);
