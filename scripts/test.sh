@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what the tests need and runs all of them: gcc and clang, each with AddressSanitizer and UBSan, then a plain
-# build under valgrind. Ends with one line that counts tests.
+# Installs what the tests need and runs all of them: gcc and clang, each with AddressSanitizer and UBSan, then the unit
+# tests of a plain build under valgrind. Ends with one line that counts tests.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
