@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The CUDA proofs beside a device-to-device copy of the same run: data resident, the median of some launches; then the
- * whole way from memory of the host. Usage: bench_cuda [ROWS COLUMNS [REPEATS]]; the codes of one side should be several
- * times the device's cache, and are a quarter of a GiB at 4 bits by default.
+ * whole way from memory of the host. The codes of one side should be several times the device's cache, and are a quarter
+ * of a GiB at 4 bits by default. With --profile each kernel for 4 bits runs once and nothing is measured: that is for
+ * another program to do. Usage:
+ *
+ *   bench_cuda [--profile | ROWS COLUMNS [REPEATS]]
  */
 extern "C" {
 #include "kernels/cuda_measure.h"
@@ -12,6 +15,7 @@ extern "C" {
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 namespace {
@@ -103,6 +107,10 @@ void report(struct gq_cuda *cuda, const Rate &rate, const char *name, const stru
 	size_t codes = a->rows.words == b->rows.words ? (proof == GQ_PROOF_EVERY ? packed : 0) : 2 * packed;
 
 	gq_cuda_limit(cuda, (size_t)8 << 30, (size_t)100 << 30); // one piece
+	if (rate.repeats == 0) {
+		compare(cuda, a, b, proof);
+		return;
+	}
 	gq_cuda_measure(cuda, rate.repeats, seconds);
 	compare(cuda, a, b, proof);
 	gq_cuda_measure(cuda, 0, nullptr);
@@ -148,26 +156,32 @@ int main(int argc, char **argv)
 	Rate rate = {0, 21};
 	struct gq_cuda *cuda;
 	struct gptq_error err;
+	bool profile = argc == 2 && strcmp(argv[1], "--profile") == 0;
 
 	spec.n_rows = argc >= 3 ? strtoul(argv[1], nullptr, 10) : 32768;
 	spec.n_columns = argc >= 3 ? strtoul(argv[2], nullptr, 10) : 16384;
 	rate.repeats = argc >= 4 ? (unsigned)strtoul(argv[3], nullptr, 10) : 21;
 	spec.group_size = 128;
-	if (argc == 2 || spec.n_rows == 0 || spec.n_columns == 0 || rate.repeats == 0 || rate.repeats > MAX_REPEATS) {
-		fprintf(stderr, "usage: bench_cuda [ROWS COLUMNS [REPEATS]]\n");
+	if ((argc == 2 && !profile) || spec.n_rows == 0 || spec.n_columns == 0 || rate.repeats == 0 || rate.repeats > MAX_REPEATS) {
+		fprintf(stderr, "usage: bench_cuda [--profile | ROWS COLUMNS [REPEATS]]\n");
 		return 2;
 	}
 	if (gq_cuda_open(0, &cuda, &err) != GPTQ_OK) {
 		fprintf(stderr, "bench_cuda: %s\n", err.message);
 		return 77;
 	}
-	rate.copy = copy_rate((size_t)2 << 30, rate.repeats);
+	if (profile)
+		rate.repeats = 0;
+	else
+		rate.copy = copy_rate((size_t)2 << 30, rate.repeats);
 	printf("%s: a copy of 2 GiB within the device moves %.1f GB/s, read plus written\n"
 	       "%zu rows, %zu columns, groups of %zu; medians of %u launches, data resident; ratios to that copy.\n"
 	       "every: one set of codes, both sides' scales and zeros. two: both sides' codes. order: act-order.\n"
 	       "from the host: packed bytes a second from pageable memory, uploads and all.\n",
 	       gq_cuda_name(cuda), 1e-9 * rate.copy, spec.n_rows, spec.n_columns, spec.group_size, rate.repeats);
-	for (unsigned width : bits)
+	for (unsigned width : bits) {
+		if (profile && width != 4)
+			continue;
 		for (enum gptq_dtype dtype : dtypes)
 			for (unsigned order = 0; order < 2; order++) {
 				if (order && width != 4)
@@ -178,6 +192,7 @@ int main(int argc, char **argv)
 				spec.groups = order ? GROUPS_ACT_ORDER : GROUPS_TRIVIAL;
 				run(cuda, rate, &spec);
 			}
+	}
 	gq_cuda_close(cuda);
 	return 0;
 }

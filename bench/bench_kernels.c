@@ -16,11 +16,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_REPEATS = 99, BAND = 128 };
+enum { MAX_REPEATS = 99 };
 
 struct bench {
 	struct layer a, b;
-	unsigned char *out; /* BAND rows of weights, or a copy of qweight */
+	unsigned char *out; /* a band of weights, or a copy of qweight */
+	size_t band;        /* rows */
 	unsigned repeats;
 };
 
@@ -66,8 +67,9 @@ static void run_dequantise(struct bench *bench)
 	const struct gq_weights *w = &bench->a.w;
 	size_t stride = w->n_columns * gq_weight_bytes(w->dtype);
 
-	for (size_t k = 0; k < w->n_rows; k += BAND)
-		gq_dequantise(w, k, k + BAND < w->n_rows ? k + BAND : w->n_rows, 0, w->n_columns, bench->out, stride);
+	for (size_t k = 0; k < w->n_rows; k += bench->band)
+		gq_dequantise(w, k, k + bench->band < w->n_rows ? k + bench->band : w->n_rows, 0, w->n_columns,
+			      bench->out, stride);
 }
 
 static void run_every(struct bench *bench)
@@ -105,12 +107,13 @@ static double rate(struct bench *bench, void (*run)(struct bench *bench))
 
 static void measure(struct bench *bench, const struct layer_spec *spec)
 {
-	size_t band = BAND * spec->n_columns * gq_weight_bytes(spec->dtype), nbytes;
+	size_t row = spec->n_columns * gq_weight_bytes(spec->dtype), nbytes;
 	double compare, table;
 
 	bench->a = layer_make(spec, 1);
 	bench->b = layer_copy(&bench->a);
-	nbytes = band > bench->a.words_size ? band : bench->a.words_size;
+	bench->band = gq_band_rows(spec->pack, row);
+	nbytes = bench->band * row > bench->a.words_size ? bench->band * row : bench->a.words_size;
 	bench->out = malloc(nbytes);
 	if (!bench->out)
 		fail("out of memory");

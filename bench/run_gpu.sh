@@ -1,17 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # On a machine with a CUDA device, nvcc and gcc, and nothing else: builds what the device runs, tests it against the
-# CPU, also under compute-sanitizer, tests the CPU's own levels, and measures both. Given safetensors files and a file
-# of digests, lets PyTorch dequantise them too. Ends with a line for each step; exit 1 if one failed. All that it says
-# is in OUTDIR/run_gpu.log, a section each step; bench/results.py makes tables of it.
-# usage: bench/run_gpu.sh [-o OUTDIR] [DIGESTS FILE.safetensors...]
+# CPU, also under compute-sanitizer, tests the CPU's own levels, and measures both. Where Nsight Compute is there it says
+# what the kernels are limited by. Given a folder with the commands (of a build with CUDA), tests them over all sample
+# checkpoints, too. Given safetensors files and a file of digests, lets PyTorch dequantise them. Ends with a line for
+# each step; exit 1 if one failed. All that it says is in OUTDIR/run_gpu.log, a section each step; bench/results.py makes
+# tables of it.
+# usage: bench/run_gpu.sh [-o OUTDIR] [-b BIN] [DIGESTS FILE.safetensors...]
 set -u
 cd "$(dirname "$0")/.."
 out=build-gpu
-if [ "${1:-}" = -o ]; then
-  out=$2
-  shift 2
-fi
+bin=
+while getopts o:b: option; do
+  case $option in
+  o) out=$OPTARG ;;
+  b) bin=$OPTARG ;;
+  *) exit 2 ;;
+  esac
+done
+shift $((OPTIND - 1))
 mkdir -p "$out"
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
@@ -70,6 +77,15 @@ if command -v compute-sanitizer >/dev/null; then
   step memcheck timeout 60 compute-sanitizer --tool memcheck --error-exitcode 9 "$build/test_cuda" 24 100 70
   step racecheck timeout 60 compute-sanitizer --tool racecheck --error-exitcode 9 "$build/test_cuda" 12 100 70
   step initcheck timeout 60 compute-sanitizer --tool initcheck --error-exitcode 9 "$build/test_cuda" 12 100 70
+fi
+if [ -n "$bin" ]; then
+  step commands python3 tests/gpu/commands.py --flips 3 "$bin" testdata/cases/*/in testdata/real/*-v[12]
+fi
+if command -v ncu >/dev/null; then
+  # Clocks are left as they are.
+  step profile ncu --clock-control none --csv --page details --section SpeedOfLight --section ComputeWorkloadAnalysis \
+    --section MemoryWorkloadAnalysis --section WarpStateStats --section Occupancy \
+    -k 'regex:compare_(fast|mixed|bytes)' "$build/bench_cuda" --profile
 fi
 lines=60
 step bench-cuda timeout 150 "$build/bench_cuda"

@@ -165,23 +165,7 @@ __device__ inline uint32_t differ_block(const PairColumn<T, BITS> &a, const Pair
 	}
 }
 
-/* Codes one by one, products in float32: equal ones round alike. */
-template <int BITS> struct FloatColumn {
-	float scale, less;
-
-	__device__ void set(float s, uint32_t z)
-	{
-		scale = __uint_as_float(kept(__float_as_uint(s)));
-		less = __uint_as_float(kept(0xcb000000 | z)); /* -(2^23 + z) */
-	}
-
-	__device__ uint32_t product(uint32_t code) const
-	{
-		return __float_as_uint(__fmul_rn(__fadd_rn(__uint_as_float(code | 0x4b000000), less), scale));
-	}
-};
-
-/* Code j of a block, j constant. */
+/* Code j of a block in the low bits, anything above it; j constant. */
 template <int BITS> __device__ inline uint32_t code_of(const uint32_t *p, int j)
 {
 	int bit = j * BITS, shift = bit % 32;
@@ -189,8 +173,41 @@ template <int BITS> __device__ inline uint32_t code_of(const uint32_t *p, int j)
 
 	if (shift + BITS > 32)
 		word |= p[bit / 32 + 1] << (32 - shift);
-	return word & ((1U << BITS) - 1);
+	return word;
 }
+
+/*
+ * Codes one by one, products in float32: equal ones round alike. As with pairs, some codes of a word go without a shift
+ * of their own: 0000f000 and or 4b000000 is 2^23 + 2^12 q3. 3-bit codes do not lie so well.
+ */
+template <int BITS> struct FloatColumn {
+	static constexpr int EACH = BITS == 3 ? 1 : BITS == 2 ? 4 : 16 / BITS; /* codes behind one shift */
+
+	float scale;
+	float less[EACH]; /* -(2^(23 - BITS i) + z) */
+
+	__device__ void set(float s, uint32_t z)
+	{
+		scale = __uint_as_float(kept(__float_as_uint(s)));
+#pragma unroll
+		for (int i = 0; i < EACH; i++)
+			less[i] = __uint_as_float(kept((0xcb000000 - (uint32_t)(BITS * i << 23)) | z << BITS * i));
+	}
+
+	/* Of code j of a block, j constant. */
+	__device__ uint32_t product(const uint32_t *p, int j) const
+	{
+		int i = j % EACH, at = i * BITS;
+		uint32_t word = code_of<BITS>(p, j - i), mask = ((1U << BITS) - 1) << at;
+		float code = __uint_as_float(mask_or(word, mask, 0x4b000000)), difference;
+
+		if (at == 0)
+			difference = __fadd_rn(code, less[0]);
+		else
+			difference = __fmaf_rn(code, 1.0f / (float)(1 << at), less[i]);
+		return __float_as_uint(__fmul_rn(difference, scale));
+	}
+};
 
 template <int BITS>
 __device__ inline uint32_t differ_block(const FloatColumn<BITS> &a, const FloatColumn<BITS> &b, const uint32_t *p,
@@ -200,7 +217,7 @@ __device__ inline uint32_t differ_block(const FloatColumn<BITS> &a, const FloatC
 
 #pragma unroll
 	for (int j = 0; j < (BITS == 3 ? 32 : 32 / BITS); j++)
-		differ |= a.product(code_of<BITS>(p, j)) ^ b.product(code_of<BITS>(q, j));
+		differ |= a.product(p, j) ^ b.product(q, j);
 	return differ;
 }
 

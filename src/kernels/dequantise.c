@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/tile.h"
 
+#define BAND_BYTES ((size_t)256 << 10)
+
+size_t gq_band_rows(struct gq_pack pack, size_t row_bytes)
+{
+	size_t block = gq_layout_stream.block_codes(pack), rows = BAND_BYTES / row_bytes / block * block;
+
+	return rows ? rows : block;
+}
+
 /* One stretch, or one row where there is none; returns the rows that were formed. */
 static size_t step(struct gq_tile *tile, const struct gq_kernels *kernels, size_t k, size_t k1, unsigned char *out,
 		   size_t stride)

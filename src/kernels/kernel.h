@@ -52,6 +52,12 @@ struct gq_weight_at gq_weight_at(const struct gq_weights *w, size_t k, size_t n)
  */
 void gq_dequantise(const struct gq_weights *w, size_t k0, size_t k1, size_t n0, size_t n1, void *out, size_t stride);
 
+/*
+ * How many rows to form at once where they are only passed on (to a digest, say): whole blocks, and so few that what
+ * was written is still in the second-level cache when it is read.
+ */
+size_t gq_band_rows(struct gq_pack pack, size_t row_bytes);
+
 /* What `every` found. Start from all zero; calls on other stretches of rows add up. */
 struct gq_comparison {
 	uint64_t n_weights; /* compared, of one side */

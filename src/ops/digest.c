@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RUN ((size_t)1 << 20) /* bytes of words, and of weights, at once */
+#define RUN ((size_t)1 << 20) /* bytes of words at once */
 
 #define HEX_SIZE (2 * EVP_MAX_MD_SIZE + 1)
 
@@ -62,12 +62,11 @@ static enum gptq_status digest_side(struct gq_side *side, EVP_MD_CTX *ctx, struc
 {
 	const struct gq_layer *l = side->at.layer;
 	size_t n = (size_t)l->out_features, k = (size_t)l->in_features, row = n * gq_weight_bytes(l->scales->dtype);
-	size_t rows = gq_side_rows(side, n, RUN), out_rows = RUN / row / 32 * 32;
+	size_t rows = gq_side_rows(side, n, RUN), out_rows = gq_band_rows(l->pack, row);
 	const char *file = side->at.shards->items[l->qweight->shard].name;
 	enum gptq_status status = gq_side_tile(side, 0, n, err);
 	unsigned char *out;
 
-	out_rows = out_rows ? out_rows : 32;
 	out_rows = out_rows < rows ? out_rows : rows;
 	out = gq_malloc_array(out_rows, row);
 	if (status == GPTQ_OK && !out)

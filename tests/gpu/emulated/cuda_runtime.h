@@ -104,6 +104,11 @@ static inline float __fadd_rn(float a, float b)
 	return a + b;
 }
 
+static inline float __fmaf_rn(float a, float b, float c)
+{
+	return fmaf(a, b, c);
+}
+
 static inline uint32_t __float_as_uint(float x)
 {
 	uint32_t bits;
