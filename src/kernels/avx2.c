@@ -6,7 +6,7 @@
 #include <immintrin.h>
 
 #define GQ_LANES 8
-#define GQ_TARGET __attribute__((target("avx2,f16c")))
+#define GQ_TARGET __attribute__((target("avx2,fma,f16c")))
 #define GQ_LOAD_F16(p) ((vf)_mm256_cvtph_ps(load128(p)))
 #define GQ_STORE_F16(p, v) store128(p, _mm256_cvtps_ph((__m256)(v), _MM_FROUND_TO_NEAREST_INT))
 #define GQ_LOAD_U8(p) ((vu)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
@@ -14,6 +14,7 @@
 #define GQ_STORE_U8(p, v)                                                                                              \
 	_mm_storel_epi64((__m128i *)(void *)(p), _mm_packus_epi16(narrow((__m256i)(v)), _mm_setzero_si128()))
 #define GQ_MAX_U32(a, b) ((vu)_mm256_max_epu32((__m256i)(a), (__m256i)(b)))
+#define GQ_FMA(a, b, c) ((vf)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define GQ_STORE_U16(p, v) store128(p, narrow((__m256i)(v)))
 
 static inline GQ_TARGET __m128i load128(const void *p)
@@ -39,7 +40,8 @@ static bool usable(void)
 {
 	unsigned a, b, c = 0, d;
 
-	return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
+	       (c & bit_F16C);
 }
 
 const struct gq_kernels gq_kernels_avx2 = {

@@ -12,6 +12,7 @@
 #define GQ_LOAD_U16(p) ((vu)_mm512_cvtepu16_epi32(load256(p)))
 #define GQ_STORE_U8(p, v) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)(v)))
 #define GQ_MAX_U32(a, b) ((vu)_mm512_max_epu32((__m512i)(a), (__m512i)(b)))
+#define GQ_FMA(a, b, c) ((vf)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #define GQ_STORE_U16(p, v) store256(p, _mm512_cvtepi32_epi16((__m512i)(v)))
 
 static inline GQ_TARGET __m256i load256(const void *p)

@@ -42,12 +42,15 @@ gq::Dtype dtype_of(enum gptq_dtype dtype)
 	return dtype == GPTQ_DTYPE_F16 ? gq::F16 : dtype == GPTQ_DTYPE_BF16 ? gq::BF16 : gq::F32;
 }
 
-// Scales, zero points and groups of a chunk of columns; the piece as far as the chunk fixes it.
+// Scales, zero points and groups of a chunk of columns; the piece as far as the chunk fixes it. They are on the device
+// when this returns, so that both streams may read them. A copy from pageable memory that is not tied to a stream may
+// still be under way when it returns.
 enum gptq_status begin_chunk(struct gq_cuda *cuda, const Layer &layer, const Plan &plan, size_t n0, size_t columns,
 			     gq::Piece *piece, struct gptq_error *err)
 {
 	unsigned char *base = cuda->arena.memory;
 	size_t nbytes = gq_weight_bytes(layer.side[0]->dtype);
+	cudaStream_t stream = cuda->streams[0];
 
 	*piece = gq::Piece();
 	piece->dtype = dtype_of(layer.side[0]->dtype);
@@ -66,15 +69,17 @@ enum gptq_status begin_chunk(struct gq_cuda *cuda, const Layer &layer, const Pla
 		side->scales = base + plan.scales[i];
 		side->z = base + plan.z[i];
 		if (columns < plan.padded) {
-			TRY(cudaMemset(base + plan.scales[i], 0, w->n_groups * plan.padded * nbytes));
-			TRY(cudaMemset(base + plan.z[i], 0, w->n_groups * plan.padded));
+			TRY(cudaMemsetAsync(base + plan.scales[i], 0, w->n_groups * plan.padded * nbytes, stream));
+			TRY(cudaMemsetAsync(base + plan.z[i], 0, w->n_groups * plan.padded, stream));
 		}
-		TRY(cudaMemcpy2D(base + plan.scales[i], plan.padded * nbytes, scales, w->n_columns * nbytes,
-				 columns * nbytes, w->n_groups, cudaMemcpyHostToDevice));
-		TRY(cudaMemcpy2D(base + plan.z[i], plan.padded, w->z + n0, w->n_columns, columns, w->n_groups,
-				 cudaMemcpyHostToDevice));
-		TRY(cudaMemcpy(base + plan.groups[i], w->g_of_k, w->n_rows * sizeof(int32_t), cudaMemcpyHostToDevice));
+		TRY(cudaMemcpy2DAsync(base + plan.scales[i], plan.padded * nbytes, scales, w->n_columns * nbytes,
+				      columns * nbytes, w->n_groups, cudaMemcpyHostToDevice, stream));
+		TRY(cudaMemcpy2DAsync(base + plan.z[i], plan.padded, w->z + n0, w->n_columns, columns, w->n_groups,
+				      cudaMemcpyHostToDevice, stream));
+		TRY(cudaMemcpyAsync(base + plan.groups[i], w->g_of_k, w->n_rows * sizeof(int32_t),
+				    cudaMemcpyHostToDevice, stream));
 	}
+	TRY(cudaStreamSynchronize(stream));
 	return GPTQ_OK;
 }
 
@@ -296,7 +301,8 @@ enum gptq_status run_layer(struct gq_cuda *cuda, const Layer &layer, const Plan 
 
 	memset(cuda->found, 0, sizeof(*cuda->found));
 	cuda->found->first = ~0ULL;
-	TRY(cudaMemcpy(cuda->arena.memory + plan.found, cuda->found, sizeof(*cuda->found), cudaMemcpyHostToDevice));
+	TRY(cudaMemcpyAsync(cuda->arena.memory + plan.found, cuda->found, sizeof(*cuda->found), cudaMemcpyHostToDevice,
+			    cuda->streams[0]));
 	for (size_t n0 = 0; n0 < n_columns; n0 += plan.columns) {
 		size_t columns = n_columns - n0 < plan.columns ? n_columns - n0 : plan.columns;
 		gq::Piece chunk;
@@ -313,7 +319,9 @@ enum gptq_status run_layer(struct gq_cuda *cuda, const Layer &layer, const Plan 
 		if (status != GPTQ_OK)
 			return status;
 	}
-	TRY(cudaMemcpy(cuda->found, cuda->arena.memory + plan.found, sizeof(*cuda->found), cudaMemcpyDeviceToHost));
+	TRY(cudaMemcpyAsync(cuda->found, cuda->arena.memory + plan.found, sizeof(*cuda->found), cudaMemcpyDeviceToHost,
+			    cuda->streams[0]));
+	TRY(cudaStreamSynchronize(cuda->streams[0]));
 	return GPTQ_OK;
 }
 

@@ -13,6 +13,7 @@
 #define GQ_LOAD_U16(p) ((vu)vmovl_u16(vreinterpret_u16_u8(vld1_u8((const uint8_t *)(p)))))
 #define GQ_STORE_U8(p, v) store_u8(p, (uint32x4_t)(v))
 #define GQ_MAX_U32(a, b) ((vu)vmaxq_u32((uint32x4_t)(a), (uint32x4_t)(b)))
+#define GQ_FMA(a, b, c) ((vf)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define GQ_STORE_U16(p, v) vst1_u8((uint8_t *)(p), vreinterpret_u8_u16(vmovn_u32((uint32x4_t)(v))))
 
 static inline uint32x4_t load_u8(const void *p)

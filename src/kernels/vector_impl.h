@@ -9,9 +9,12 @@
  *   GQ_LOAD_U8(p)       GQ_LANES bytes at p as a vu; GQ_LOAD_U16(p) likewise
  *   GQ_STORE_U8(p, v)   the way back, of a vu whose lanes fit; GQ_STORE_U16(p, v) likewise
  *   GQ_MAX_U32(a, b)    the larger lanes of two vu
+ *   GQ_FMA(a, b, c)     a * b + c of three vf, rounded once
  *
  * A code becomes a difference without a conversion: q in the low bits of the float32 number 2^23 makes 2^23 + q, and
- * less 2^23 + z that is q - z, exactly, with +0 where they are equal.
+ * less 2^23 + z that is q - z, exactly, with +0 where they are equal. Where a block has one group, a few codes of a word
+ * share a shift: the third of them, of 4 bits, is 2^23 + 2^8 q, and the fused multiply-add that subtracts 2^15 + z brings
+ * it back.
  */
 #include "kernels/dispatch.h"
 #include "kernels/half.h"
@@ -146,10 +149,13 @@ GQ_TARGET static bool row(enum gptq_dtype dtype, const uint8_t *codes, const uin
 
 /* ------------------------------------------------------------------------------------------ words of a block */
 
+/* How many codes of a word go behind one shift; 3-bit codes do not lie so well. */
+#define GQ_EACH(bits) ((bits) == 3 ? 1u : (bits) == 8 ? 2u : 4u)
+
 /* Scales and zero points of one group in the columns of a stretch, widened. */
 struct columns {
 	float scale[GQ_TILE];
-	float zero[GQ_TILE]; /* 2^23 + z */
+	float less[4][GQ_TILE]; /* -(2^(23 - bits i) + z), for those of GQ_EACH */
 };
 
 /* false: some scale is not below the limit. */
@@ -158,21 +164,41 @@ GQ_INLINE bool widen(const struct gq_weights *w, const struct gq_stretch *at, fl
 	size_t n = at->n1 - at->n0, nbytes = gq_weight_bytes(w->dtype);
 	size_t cell = (size_t)w->g_of_k[at->k0] * w->n_columns + at->n0;
 	const unsigned char *scales = (const unsigned char *)w->scales + cell * nbytes;
+	const unsigned bits = w->pack.bits, each = GQ_EACH(bits);
 	vu over = {0};
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
 		vf scale;
-		vu magic;
+		vu z;
 
 		if (n - i < GQ_LANES)
 			i = n - GQ_LANES;
-		magic = GQ_LOAD_U8(w->z + cell + i) | GQ_MAGIC;
+		z = GQ_LOAD_U8(w->z + cell + i);
 		scale = load_scales(w->dtype, scales + i * nbytes);
 		over |= not_below(scale, limit);
 		memcpy(out->scale + i, &scale, sizeof(scale));
-		memcpy(out->zero + i, &magic, sizeof(magic));
+		for (unsigned j = 0; j < each; j++) {
+			/* the unit of the fraction of 2^(23 - s) is 2^-s, so that its bits are z << s */
+			vu less = z << j * bits | ((GQ_MAGIC | 0x80000000U) - (j * bits << 23));
+
+			memcpy(out->less[j] + i, &less, sizeof(less));
+		}
 	}
 	return !any(over);
+}
+
+/* The same, in registers, for a vector of columns. */
+struct widened {
+	vf scale, less[4];
+};
+
+GQ_INLINE struct widened load_widened(const struct columns *columns, unsigned bits, size_t i)
+{
+	struct widened v = {.scale = load_floats(columns->scale + i)};
+
+	for (unsigned j = 0; j < GQ_EACH(bits); j++)
+		v.less[j] = load_floats(columns->less[j] + i);
+	return v;
 }
 
 /* The products of one code row; `words` has the codes at `shift`, anything else around them. */
@@ -199,6 +225,18 @@ GQ_INLINE vu code_words(const vu *words, unsigned bits, unsigned j, unsigned *sh
 		return words[word];
 	*shift = 0;
 	return straddling(words[word], words[word + 1], 32 - bit % 32);
+}
+
+/* The products of code row j of a block whose rows have one group. */
+GQ_INLINE vf product_of_row(const vu *words, unsigned bits, unsigned j, const struct widened *columns)
+{
+	const unsigned i = j % GQ_EACH(bits), at = i * bits;
+	unsigned shift;
+	vu w = code_words(words, bits, j - i, &shift);
+	vf code = (vf)((w >> shift & ((1U << bits) - 1) << at) | GQ_MAGIC);
+	const vf back = (vf){0} + 1.0f / (float)(1U << at);
+
+	return columns->scale * (at == 0 ? code + columns->less[0] : GQ_FMA(code, back, columns->less[i]));
 }
 
 GQ_INLINE bool supported(const struct gq_weights *w, const struct gq_stretch *at)
@@ -262,23 +300,18 @@ GQ_INLINE void dequantise_rows(enum gptq_dtype dtype, unsigned bits, unsigned j0
 	const unsigned n_words = bits == 3 ? 3 : 1;
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
-		vf scale, zero;
+		struct widened columns;
 		vu words[3];
-		unsigned shift;
 
 		if (n - i < GQ_LANES)
 			i = n - GQ_LANES;
-		scale = load_floats(at->scale + i);
-		zero = load_floats(at->zero + i);
+		columns = load_widened(at, bits, i);
 		for (unsigned r = 0; r < n_words; r++)
 			words[r] = load_words(p + r * row_bytes + i * 4);
 		GQ_UNROLL
-		for (unsigned j = j0; j < j1; j++) {
-			vu w = code_words(words, bits, j, &shift);
-
-			store_weights(dtype, product(w, shift, bits, scale, zero),
+		for (unsigned j = j0; j < j1; j++)
+			store_weights(dtype, product_of_row(words, bits, j, &columns),
 				      out + j * stride + i * gq_weight_bytes(dtype));
-		}
 	}
 }
 
@@ -360,27 +393,21 @@ GQ_INLINE vu differ_block(unsigned bits, const unsigned char *p, size_t row_byte
 	vu differ = {0};
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
-		vf scale_a, zero_a, scale_b, zero_b;
+		struct widened columns_a, columns_b;
 		vu words_a[3], words_b[3];
-		unsigned shift;
 
 		if (n - i < GQ_LANES)
 			i = n - GQ_LANES;
-		scale_a = load_floats(a->scale + i);
-		zero_a = load_floats(a->zero + i);
-		scale_b = load_floats(b->scale + i);
-		zero_b = load_floats(b->zero + i);
+		columns_a = load_widened(a, bits, i);
+		columns_b = load_widened(b, bits, i);
 		for (unsigned r = 0; r < n_words; r++) {
 			words_a[r] = load_words(p + r * row_bytes_a + i * 4);
 			words_b[r] = load_words(q + r * row_bytes_b + i * 4);
 		}
 		GQ_UNROLL
-		for (unsigned j = 0; j < n_codes; j++) {
-			vu wa = code_words(words_a, bits, j, &shift), wb = code_words(words_b, bits, j, &shift);
-
-			differ |= (vu)product(wa, shift, bits, scale_a, zero_a) ^
-				  (vu)product(wb, shift, bits, scale_b, zero_b);
-		}
+		for (unsigned j = 0; j < n_codes; j++)
+			differ |= (vu)product_of_row(words_a, bits, j, &columns_a) ^
+				  (vu)product_of_row(words_b, bits, j, &columns_b);
 	}
 	return differ;
 }

@@ -9,17 +9,26 @@
 /* A GPU wants more at once. */
 #define TILE ((size_t)8 << 20)
 #define RUN ((size_t)2 << 20)
-#define CUDA_TILE ((size_t)128 << 20)
-#define CUDA_RUN ((size_t)256 << 20)
+#define CUDA_TILE ((size_t)32 << 20)
+#define CUDA_RUN ((size_t)64 << 20)
 
 #define CHUNK ((size_t)1 << 20) /* bytes of a plain tensor */
 
 /* ------------------------------------------------------------------------------------------------------ devices */
 
-static void take_much(struct gq_prover *prover)
+static enum gptq_status open_gpu(struct gq_prover *prover, unsigned number, struct gptq_error *err)
 {
+	enum gptq_status status = gq_cuda_open((int)number, &prover->lanes[0], err);
+
+	if (status != GPTQ_OK)
+		return status;
+	prover->device = GPTQ_DEVICE_CUDA;
+	prover->number = number;
+	prover->n_lanes = prover->n_idle = 1;
+	prover->idle[0] = prover->lanes[0];
 	prover->tile = CUDA_TILE;
 	prover->run = CUDA_RUN;
+	return GPTQ_OK;
 }
 
 enum gptq_status gq_prover_open(enum gptq_method method, enum gptq_device device, unsigned number,
@@ -27,24 +36,18 @@ enum gptq_status gq_prover_open(enum gptq_method method, enum gptq_device device
 {
 	char reason[512];
 
-	*prover = (struct gq_prover){.method = method, .tile = TILE, .run = RUN};
+	*prover = (struct gq_prover){.method = method, .device = GPTQ_DEVICE_CPU, .tile = TILE, .run = RUN};
 	pthread_mutex_init(&prover->lock, NULL);
+	pthread_cond_init(&prover->freed, NULL);
 	if (device == GPTQ_DEVICE_CPU)
 		return GPTQ_OK;
-	if (device == GPTQ_DEVICE_CUDA) {
-		enum gptq_status status = gq_cuda_open((int)number, &prover->cuda, err);
-
-		if (status == GPTQ_OK)
-			take_much(prover);
-		return status;
-	}
+	if (device == GPTQ_DEVICE_CUDA)
+		return open_gpu(prover, number, err);
 	if (gq_cuda_devices(reason, sizeof(reason)) > 0) {
 		struct gptq_error e;
 
-		if (gq_cuda_open(0, &prover->cuda, &e) == GPTQ_OK) {
-			take_much(prover);
+		if (open_gpu(prover, 0, &e) == GPTQ_OK)
 			return GPTQ_OK;
-		}
 		gptq_error_format(&e, reason, sizeof(reason));
 	}
 	prover->note = gq_strdup(reason);
@@ -53,14 +56,42 @@ enum gptq_status gq_prover_open(enum gptq_method method, enum gptq_device device
 
 void gq_prover_close(struct gq_prover *prover)
 {
-	gq_cuda_close(prover->cuda);
+	for (unsigned i = 0; i < prover->n_lanes; i++)
+		gq_cuda_close(prover->lanes[i]);
+	pthread_cond_destroy(&prover->freed);
 	pthread_mutex_destroy(&prover->lock);
 	gq_free(prover->note);
 }
 
 const char *gq_prover_name(const struct gq_prover *prover)
 {
-	return prover->cuda ? gq_cuda_name(prover->cuda) : gq_kernels_name();
+	return prover->device == GPTQ_DEVICE_CUDA ? gq_cuda_name(prover->lanes[0]) : gq_kernels_name();
+}
+
+/* An idle lane, or a new one, or, where there are enough or no more will open, the next that becomes idle. */
+static struct gq_cuda *take_lane(struct gq_prover *prover)
+{
+	struct gq_cuda *lane = NULL;
+	struct gptq_error e;
+
+	pthread_mutex_lock(&prover->lock);
+	if (prover->n_idle == 0 && prover->n_lanes < GQ_CUDA_LANES &&
+	    gq_cuda_open((int)prover->number, &lane, &e) == GPTQ_OK)
+		prover->lanes[prover->n_lanes++] = lane;
+	while (!lane && prover->n_idle == 0)
+		pthread_cond_wait(&prover->freed, &prover->lock);
+	if (!lane)
+		lane = prover->idle[--prover->n_idle];
+	pthread_mutex_unlock(&prover->lock);
+	return lane;
+}
+
+static void give_lane(struct gq_prover *prover, struct gq_cuda *lane)
+{
+	pthread_mutex_lock(&prover->lock);
+	prover->idle[prover->n_idle++] = lane;
+	pthread_cond_signal(&prover->freed);
+	pthread_mutex_unlock(&prover->lock);
 }
 
 /* ------------------------------------------------------------------------------------------------------- layers */
@@ -104,14 +135,19 @@ static void merge(struct gq_comparison *to, const struct gq_comparison *found, s
 static enum gptq_status compare_on_gpu(struct pair *p, const struct gq_weights w[2], size_t k0, size_t n0,
 				       struct gptq_error *err)
 {
+	enum gq_proof proof = p->table ? GQ_PROOF_TABLE : GQ_PROOF_EVERY;
+	struct gq_weights b = w[1];
 	struct gq_comparison found = {0};
 	enum gptq_status status;
+	struct gq_cuda *lane;
 	bool proved = false;
 
-	pthread_mutex_lock(&p->prover->lock);
-	status = gq_cuda_compare(p->prover->cuda, &w[0], &w[1], p->table ? GQ_PROOF_TABLE : GQ_PROOF_EVERY, k0, &found,
-				 &proved, err);
-	pthread_mutex_unlock(&p->prover->lock);
+	/* Codes that are the same bytes need to go there only once. */
+	if (!p->table && gq_codes_equal(&w[0], &w[1]))
+		b.rows = w[0].rows;
+	lane = take_lane(p->prover);
+	status = gq_cuda_compare(lane, &w[0], &b, proof, k0, &found, &proved, err);
+	give_lane(p->prover, lane);
 	if (status == GPTQ_OK && p->table)
 		p->failed = !proved;
 	merge(&p->proof->found, &found, n0);
@@ -123,7 +159,7 @@ static enum gptq_status compare_run(struct pair *p, const struct gq_weights w[2]
 {
 	struct gq_comparison found = {0};
 
-	if (p->prover->cuda)
+	if (p->prover->device == GPTQ_DEVICE_CUDA)
 		return compare_on_gpu(p, w, k0, n0, err);
 	if (p->table) {
 		found.n_weights = (uint64_t)w[0].n_rows * w[0].n_columns;
@@ -192,7 +228,7 @@ static enum gptq_status compare_by(struct pair *p, enum gptq_method method, stru
 
 		for (unsigned s = 0; s < 2 && status == GPTQ_OK; s++)
 			status = gq_side_tile(&p->sides[s], n0, n1, err);
-		if (status == GPTQ_OK && p->table && !p->prover->cuda)
+		if (status == GPTQ_OK && p->table && p->prover->device == GPTQ_DEVICE_CPU)
 			p->failed = tables_differ(p);
 		if (status == GPTQ_OK && !p->failed)
 			status = compare_rows(p, n0, rows, err);

@@ -9,11 +9,18 @@
 
 #include <pthread.h>
 
+/* So many threads feed a GPU at once: one cannot copy as fast as the bus takes it. */
+#define GQ_CUDA_LANES 8
+
 /* Where and how; one for all threads. */
 struct gq_prover {
 	enum gptq_method method;
-	struct gq_cuda *cuda; /* NULL: this processor */
-	pthread_mutex_t lock; /* of the GPU */
+	enum gptq_device device; /* CPU or CUDA */
+	unsigned number;         /* of the GPU */
+	struct gq_cuda *lanes[GQ_CUDA_LANES], *idle[GQ_CUDA_LANES];
+	unsigned n_lanes, n_idle; /* opened when they are needed */
+	pthread_mutex_t lock;
+	pthread_cond_t freed; /* a lane */
 	char *note;           /* why it is not a GPU, if one was looked for; NULL */
 	size_t tile, run;     /* bytes of one side at once: scales and zero points of a tile, words of a run */
 };

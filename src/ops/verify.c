@@ -214,7 +214,7 @@ static enum gptq_status compare(struct gq_verification *v, struct gptq_error *er
 	status = gq_work_run(v->n_todo, r->threads, compare_pair, v, v->options->hooks, v->bytes, err);
 	r->seconds = now() - begin;
 	r->n_bytes = v->bytes;
-	r->device = v->prover.cuda ? GPTQ_DEVICE_CUDA : GPTQ_DEVICE_CPU;
+	r->device = v->prover.device;
 	r->device_name = gq_strdup(gq_prover_name(&v->prover));
 	r->device_note = v->prover.note ? gq_strdup(v->prover.note) : NULL;
 	if (status == GPTQ_OK && (!r->device_name || (v->prover.note && !r->device_note)))

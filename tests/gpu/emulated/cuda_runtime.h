@@ -238,15 +238,9 @@ static inline cudaError_t cudaFreeHost(void *p)
 	return cudaSuccess;
 }
 
-static inline cudaError_t cudaMemset(void *p, int value, size_t n)
+static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t)
 {
 	memset(p, value, n);
-	return cudaSuccess;
-}
-
-static inline cudaError_t cudaMemcpy(void *dst, const void *src, size_t n, int)
-{
-	memcpy(dst, src, n);
 	return cudaSuccess;
 }
 
@@ -256,8 +250,8 @@ static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, 
 	return cudaSuccess;
 }
 
-static inline cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-				       size_t height, int)
+static inline cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+					    size_t height, int, cudaStream_t)
 {
 	for (size_t i = 0; i < height; i++)
 		memcpy((char *)dst + i * dst_pitch, (const char *)src + i * src_pitch, width);
