@@ -168,9 +168,10 @@ void launch_mixed(const struct gq_cuda *cuda, const gq::Piece &piece, const Plan
 	MixedKernel kernel = plan.shared ? mixed_kernel_of<true>(piece.dtype, piece.side[0].bits)
 					 : mixed_kernel_of<false>(piece.dtype, piece.side[0].bits);
 
-	// A failure stays for cudaGetLastError.
+	// The most there is, and not what is needed here: another thread may set it between this and the launch. A failure
+	// stays for cudaGetLastError.
 	if (cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-				 (int)n_shared) != cudaSuccess)
+				 (int)cuda->shared_bytes) != cudaSuccess)
 		return;
 	GQ_LAUNCH_SHARED(kernel, mixed.n_tiles * mixed.n_parts, gq::MIXED_THREADS, n_shared, stream, piece, mixed,
 			 found);
