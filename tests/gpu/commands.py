@@ -40,7 +40,7 @@ def same_on_both(commands, tally, what, *args):
     codes = set()
     for method in METHODS:
         cpu, cuda = (report(commands, device, method, *args) for device in ("cpu", "cuda"))
-        tally.check(cpu[:2] == cuda[:2], f"{what}, {method}: cpu {cpu}, cuda {cuda}")
+        tally.check(cpu[:2] == cuda[:2], f"{what}, {method}: cpu {str(cpu)[-300:]}, cuda {str(cuda)[-300:]}")
         if len(cuda) == 3 and cuda[0] != 2:
             tally.check(cuda[2][0] == "cuda" and cuda[2][1], f"{what}, {method}: ran on {cuda[2]}")
         codes.add(cuda[0])
