@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -100,6 +101,17 @@ def make_cold(how, *paths):
         os.close(fd)
 
 
+def run_group(command, output):
+    """Runs it as a process group, so that nothing of it goes on writing when we are interrupted."""
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        return process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+
+
 class Runner:
     """Measures with the program made of timed.c; keeps outputs of commands in `scratch`."""
 
@@ -112,7 +124,7 @@ class Runner:
         unit.before()
         os.sync()
         with open(output, "wb") as out:
-            status = subprocess.call([self.tool, result, *command], stdout=out, stderr=subprocess.STDOUT)
+            status = run_group([self.tool, result, *command], out)
         with open(output, encoding="utf-8", errors="replace") as f:
             text = f.read()
         if status != 0:
