@@ -31,13 +31,14 @@ def write_json(folder, name, value):
 
 
 def write_configs(model, names):
+    """The index is sorted by name, as transformers writes it, which is not the order of the files."""
     config = quantisation(model)
     write_json(model.folder, "quantize_config.json", config)
     write_json(model.folder, "config.json", {**model.config, "torch_dtype": "float16", "quantization_config": config})
     if len(names) > 1:
         weight_map = {t.name: name for name, shard in zip(names, model.shards) for t in shard}
         write_json(model.folder, "model.safetensors.index.json",
-                   {"metadata": {"total_size": model.total()}, "weight_map": weight_map})
+                   {"metadata": {"total_size": model.total()}, "weight_map": dict(sorted(weight_map.items()))})
 
 
 def order(tensors):
