@@ -35,12 +35,28 @@ static bool is_deceptive(uint32_t c)
 	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
 }
 
+/* Printable ASCII alone, as nearly all names are. */
+static bool is_plain(const char *s, size_t n)
+{
+	bool plain = true;
+
+	for (size_t i = 0; i < n; i++)
+		plain = plain && (unsigned char)(s[i] - 0x20) < 0x5f;
+	return plain;
+}
+
 void gq_mask(char *dst, size_t size, const char *s, size_t n, bool keep_newlines)
 {
 	size_t used = 0, cut = 0; /* cut: the last place from where "..." still fits */
 
 	if (size == 0)
 		return;
+	if (n < size && is_plain(s, n)) {
+		if (n)
+			memcpy(dst, s, n);
+		dst[n] = '\0';
+		return;
+	}
 	for (size_t i = 0; i < n;) {
 		uint32_t c;
 		char piece[16];

@@ -88,12 +88,27 @@ static enum gptq_status check_few(const struct gq_json_dup *dup, const struct gq
 	return GPTQ_OK;
 }
 
+/* Each key after the one before it, byte by byte? Then none stands twice, and no map is needed: so are most indexes. */
+static bool ascend(const struct gq_json_dup *dup, const struct gq_json_dup_key *keys, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		size_t a = keys[i - 1].size, b = keys[i].size;
+		int c = memcmp(key_bytes(dup, &keys[i - 1]), key_bytes(dup, &keys[i]), a < b ? a : b);
+
+		if (c > 0 || (c == 0 && a >= b))
+			return false;
+	}
+	return true;
+}
+
 static enum gptq_status check_many(const struct gq_json_dup *dup, const struct gq_json_dup_key *keys, size_t n,
 				   struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
 	struct gq_map seen;
 
+	if (ascend(dup, keys, n))
+		return GPTQ_OK;
 	gq_map_init(&seen);
 	for (size_t i = 0; i < n && !status; i++) {
 		uint32_t before = 0;

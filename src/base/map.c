@@ -81,13 +81,16 @@ static uint32_t probe(const struct gq_map *map, const char *key, size_t size, ui
 	uint32_t mask = map->n_slots - 1, slot = hash & mask;
 
 	for (;; slot = (slot + 1) & mask) {
+		const struct gq_map_slot *s = &map->slots[slot];
 		const struct gq_map_entry *e;
 
 		++*steps;
-		if (map->slots[slot] == 0)
+		if (s->number == 0)
 			return slot;
-		e = &map->entries[map->slots[slot] - 1];
-		if (e->hash == hash && e->size == size && (size == 0 || memcmp(e->key, key, size) == 0))
+		if (s->hash != hash)
+			continue;
+		e = &map->entries[s->number - 1];
+		if (e->size == size && (size == 0 || memcmp(e->key, key, size) == 0))
 			return slot;
 	}
 }
@@ -105,16 +108,18 @@ static bool set_capacity(struct gq_map *map, uint32_t capacity)
 
 static bool set_slots(struct gq_map *map, uint32_t n_slots)
 {
-	uint32_t *slots = gq_calloc(n_slots, sizeof(*slots));
+	struct gq_map_slot *slots = gq_calloc(n_slots, sizeof(*slots));
 
 	if (!slots)
 		return false;
-	for (uint32_t i = 0; i < map->n; i++) {
-		uint32_t slot = map->entries[i].hash & (n_slots - 1);
+	for (uint32_t i = 0; i < map->n_slots; i++) {
+		uint32_t slot = map->slots[i].hash & (n_slots - 1);
 
-		while (slots[slot])
+		if (map->slots[i].number == 0)
+			continue;
+		while (slots[slot].number)
 			slot = (slot + 1) & (n_slots - 1);
-		slots[slot] = i + 1;
+		slots[slot] = map->slots[i];
 	}
 	gq_free(map->slots);
 	map->slots = slots;
@@ -158,13 +163,13 @@ enum gq_map_result gq_map_insert(struct gq_map *map, const char *key, size_t siz
 	if (!grow(map))
 		return GQ_MAP_NOMEM;
 	slot = probe(map, key, size, hash, &map->steps);
-	if (map->slots[slot]) {
+	if (map->slots[slot].number) {
 		if (old)
-			*old = map->entries[map->slots[slot] - 1].value;
+			*old = map->entries[map->slots[slot].number - 1].value;
 		return GQ_MAP_OLD;
 	}
-	map->entries[map->n] = (struct gq_map_entry){key, size, hash, value};
-	map->slots[slot] = ++map->n;
+	map->entries[map->n] = (struct gq_map_entry){key, size, value};
+	map->slots[slot] = (struct gq_map_slot){hash, ++map->n};
 	return GQ_MAP_NEW;
 }
 
@@ -176,8 +181,8 @@ bool gq_map_find(const struct gq_map *map, const char *key, size_t size, uint32_
 	if (map->n == 0)
 		return false;
 	slot = probe(map, key, size, (uint32_t)gq_siphash13(map->secret, key, size), &steps);
-	if (!map->slots[slot])
+	if (!map->slots[slot].number)
 		return false;
-	*value = map->entries[map->slots[slot] - 1].value;
+	*value = map->entries[map->slots[slot].number - 1].value;
 	return true;
 }

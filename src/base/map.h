@@ -13,13 +13,18 @@
 struct gq_map_entry {
 	const char *key;
 	size_t size;
-	uint32_t hash;
 	uint32_t value;
+};
+
+/* The hash stands beside the number, so that a probe or a rehash looks at no entry that is not the one. */
+struct gq_map_slot {
+	uint32_t hash;
+	uint32_t number; /* of the entry, plus 1; 0: free */
 };
 
 struct gq_map {
 	struct gq_map_entry *entries; /* in the order of insertion */
-	uint32_t *slots;              /* entry number plus 1; 0: free. Linear probing */
+	struct gq_map_slot *slots;    /* linear probing */
 	uint32_t n, capacity;
 	uint32_t n_slots; /* a power of two, or 0 */
 	uint64_t secret[2];

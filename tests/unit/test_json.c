@@ -414,6 +414,34 @@ START_TEST(duplicates)
 }
 END_TEST
 
+/* Keys in ascending order take a shorter path, which must notice where they do not ascend. */
+START_TEST(sorted_keys)
+{
+	static const struct {
+		const char *last;
+		bool twice;
+	} cases[] = {
+		{"key199", false}, {"key198", true}, {"key1980", false}, {"key100", true}, {"key19", false},
+		{"\\u006bey198", true}, {"", false}, {"key1985", false}, {"a", false},
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct gq_buf text = {0};
+		struct gq_json_tree t;
+		enum gptq_status status;
+
+		gq_buf_puts(&text, "{");
+		for (unsigned k = 100; k < 199; k++)
+			gq_buf_printf(&text, "\"key%u\":0,", k);
+		gq_buf_printf(&text, "\"%s\":0}", cases[i].last);
+		status = gq_json_parse(text.data, text.size, 0, &t, NULL);
+		ck_assert_msg(status == (cases[i].twice ? GPTQ_E_FORMAT : GPTQ_OK), "%s", cases[i].last);
+		gq_json_tree_free(&t);
+		gq_buf_free(&text);
+	}
+}
+END_TEST
+
 /* Many keys take another path than a few. */
 START_TEST(many_keys)
 {
@@ -483,6 +511,7 @@ int main(void)
 	tcase_add_test(tc, integers);
 	tcase_add_test(tc, tree);
 	tcase_add_test(tc, duplicates);
+	tcase_add_test(tc, sorted_keys);
 	tcase_add_test(tc, many_keys);
 	tcase_add_test(tc, no_memory);
 	suite_add_tcase(s, tc);
