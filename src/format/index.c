@@ -217,6 +217,28 @@ static enum gptq_status not_in_index(const struct gq_index *index, const struct 
 	return gq_problems_add(problems, GQ_CODE_TENSOR_NOT_IN_INDEX, &e, err);
 }
 
+/*
+ * An index goes by name, a file by width of elements and then by name: so it goes on at one of two places, behind the
+ * last tensor or behind the last before the latest jump. next: these two, the later one first.
+ */
+static const struct gq_tensor *look_up(const struct gq_shards *shards, const struct gq_index_entry *e, size_t next[2])
+{
+	const struct gq_tensor *t = gq_shards_guess(shards, next[0], e->tensor, e->tensor_len);
+
+	if (t) {
+		next[0]++;
+		return t;
+	}
+	t = gq_shards_guess(shards, next[1], e->tensor, e->tensor_len);
+	if (!t)
+		t = gq_shards_find(shards, e->tensor, e->tensor_len);
+	if (t) {
+		next[1] = next[0];
+		next[0] = (size_t)(t - shards->tensors) + 1;
+	}
+	return t;
+}
+
 enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_shards *shards,
 				  struct gq_problems *problems, struct gptq_error *err)
 {
@@ -225,11 +247,12 @@ enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_
 	bool *listed = gq_calloc(shards->n_tensors, sizeof(*listed));
 	enum gptq_status status = absent && n_absent && listed ? GPTQ_OK : gq_fail_nomem(err);
 	const struct gq_tensor *unlisted = NULL;
+	size_t next[2] = {0, 0};
 	uint64_t n_unlisted = 0;
 
 	for (size_t i = 0; i < index->n_entries && status == GPTQ_OK; i++) {
 		const struct gq_index_entry *e = &index->entries[i];
-		const struct gq_tensor *t = gq_shards_find(shards, e->tensor, e->tensor_len);
+		const struct gq_tensor *t = look_up(shards, e, next);
 
 		if (t && t->shard == e->file)
 			listed[t - shards->tensors] = true;

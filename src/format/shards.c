@@ -248,13 +248,6 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, 
 	return status;
 }
 
-const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n)
-{
-	uint32_t i;
-
-	return gq_map_find(&shards->by_name, name, n, &i) ? &shards->tensors[i] : NULL;
-}
-
 static enum gptq_status report_twice(struct gq_shards *shards, const struct twice *twice, struct gq_problems *problems,
 				     struct gptq_error *err)
 {

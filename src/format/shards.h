@@ -78,6 +78,9 @@ bool gq_shards_hold_qzeros(const struct gq_shards *shards);
 
 const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n);
 
+/* Tensor i if that is what gq_shards_find would give, else NULL: for those who can guess where the next one is. */
+const struct gq_tensor *gq_shards_guess(const struct gq_shards *shards, size_t i, const char *name, size_t n);
+
 /* Opens (or hands out again) the descriptor of a shard, which stays open until the next call on these shards.
  * GPTQ_E_IO, also if the file is no longer the one whose header was read (size, inode or modification time differ). */
 enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);

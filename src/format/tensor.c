@@ -49,3 +49,23 @@ enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struc
 		gq_free(text);
 	return status;
 }
+
+const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n)
+{
+	uint32_t i;
+
+	return gq_map_find(&shards->by_name, name, n, &i) ? &shards->tensors[i] : NULL;
+}
+
+const struct gq_tensor *gq_shards_guess(const struct gq_shards *shards, size_t i, const char *name, size_t n)
+{
+	const struct gq_tensor *t;
+
+	/* A map with fewer names than there are tensors: some stand twice, and this may be the second of them. */
+	if (i >= shards->n_tensors || shards->by_name.n != shards->n_tensors)
+		return NULL;
+	t = &shards->tensors[i];
+	if (t->name_len != n)
+		return NULL;
+	return n == 0 || memcmp(t->name, name, n) == 0 ? t : NULL;
+}

@@ -285,13 +285,44 @@ enum gptq_status gq_layer_groups(const struct gq_layer *layer, const int64_t *ra
 
 /* ------------------------------------------------------------------------------------------ finding layers */
 
-static const struct gq_tensor *sibling(const struct gq_shards *shards, const struct gq_tensor *of, size_t module_len,
-				       const char *suffix, struct gq_buf *name)
+enum kind {
+	QWEIGHT,
+	QZEROS,
+	SCALES,
+	G_IDX,
+	BIAS,
+	N_KINDS
+};
+
+/* Files list tensors in some order of names, so where the last sibling of a kind was tells where the next one is. */
+struct finder {
+	const struct gq_shards *shards;
+	struct gq_buf name;
+	size_t of[N_KINDS], found[N_KINDS]; /* numbers of the last one asked about and of its sibling */
+	size_t n[N_KINDS];                  /* how many there are, of QWEIGHT and BIAS */
+};
+
+static const struct gq_tensor *sibling(struct finder *f, const struct gq_tensor *of, size_t module_len, enum kind kind)
 {
-	name->size = 0;
-	gq_buf_add(name, of->name, module_len ? module_len + 1 : 0);
-	gq_buf_puts(name, suffix);
-	return name->failed ? NULL : gq_shards_find(shards, name->data, name->size);
+	static const char *const suffixes[] = {"qweight", "qzeros", "scales", "g_idx", "bias"};
+	size_t i = (size_t)(of - f->shards->tensors);
+	const struct gq_tensor *t;
+
+	f->name.size = 0;
+	gq_buf_add(&f->name, of->name, module_len ? module_len + 1 : 0);
+	gq_buf_puts(&f->name, suffixes[kind]);
+	if (f->name.failed)
+		return NULL;
+	t = gq_shards_guess(f->shards, f->found[kind] + (i - f->of[kind]), f->name.data, f->name.size);
+	if (!t)
+		t = gq_shards_guess(f->shards, f->found[kind] + 1, f->name.data, f->name.size);
+	if (!t)
+		t = gq_shards_find(f->shards, f->name.data, f->name.size);
+	if (t) {
+		f->of[kind] = i;
+		f->found[kind] = (size_t)(t - f->shards->tensors);
+	}
+	return t;
 }
 
 static enum gptq_status missing(const struct gq_shards *shards, const struct gq_tensor *have, const char *absent,
@@ -305,22 +336,22 @@ static enum gptq_status missing(const struct gq_shards *shards, const struct gq_
 	return gq_problems_add(problems, GQ_CODE_TENSOR_MISSING, &e, err);
 }
 
-static enum gptq_status collect(const struct gq_shards *shards, const struct gq_tensor *qweight, size_t module_len,
-				struct gq_buf *name, struct gq_layer *layer, bool *whole, struct gq_problems *problems,
+static enum gptq_status collect(struct finder *f, const struct gq_tensor *qweight, size_t module_len,
+				struct gq_layer *layer, bool *whole, struct gq_problems *problems,
 				struct gptq_error *err)
 {
 	*layer = (struct gq_layer){.name = qweight->name, .name_len = module_len, .qweight = qweight};
-	layer->qzeros = sibling(shards, qweight, module_len, "qzeros", name);
-	layer->scales = sibling(shards, qweight, module_len, "scales", name);
-	layer->g_idx = sibling(shards, qweight, module_len, "g_idx", name);
-	layer->bias = sibling(shards, qweight, module_len, "bias", name);
-	if (name->failed)
+	layer->qzeros = sibling(f, qweight, module_len, QZEROS);
+	layer->scales = sibling(f, qweight, module_len, SCALES);
+	layer->g_idx = sibling(f, qweight, module_len, G_IDX);
+	layer->bias = f->n[BIAS] ? sibling(f, qweight, module_len, BIAS) : NULL;
+	if (f->name.failed)
 		return gq_fail_nomem(err);
 	*whole = layer->qzeros && layer->scales;
 	if (!layer->qzeros)
-		return missing(shards, qweight, "qzeros", problems, err);
+		return missing(f->shards, qweight, "qzeros", problems, err);
 	if (!layer->scales)
-		return missing(shards, qweight, "scales", problems, err);
+		return missing(f->shards, qweight, "scales", problems, err);
 	return GPTQ_OK;
 }
 
@@ -351,17 +382,26 @@ static int by_name(const void *a, const void *b)
 	return c ? c : (x->name_len > y->name_len) - (x->name_len < y->name_len);
 }
 
+static bool is_first_of_its_name(const struct gq_shards *shards, size_t i)
+{
+	const struct gq_tensor *t = &shards->tensors[i];
+
+	return gq_shards_guess(shards, i, t->name, t->name_len) || gq_shards_find(shards, t->name, t->name_len) == t;
+}
+
 enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn claim, void *ctx, struct gq_layers *layers,
 				struct gq_problems *problems, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
-	struct gq_buf name = {0};
-	size_t n_qweight = 0, len;
+	struct finder f = {.shards = shards};
+	size_t len;
 
 	*layers = (struct gq_layers){0};
-	for (size_t i = 0; i < shards->n_tensors; i++)
-		n_qweight += gq_tensor_is(&shards->tensors[i], "qweight", &len);
-	layers->items = gq_calloc(n_qweight, sizeof(*layers->items));
+	for (size_t i = 0; i < shards->n_tensors; i++) {
+		f.n[QWEIGHT] += gq_tensor_is(&shards->tensors[i], "qweight", &len);
+		f.n[BIAS] += gq_tensor_is(&shards->tensors[i], "bias", &len);
+	}
+	layers->items = gq_calloc(f.n[QWEIGHT], sizeof(*layers->items));
 	if (!layers->items)
 		return gq_fail_nomem(err);
 	for (size_t i = 0; i < shards->n_tensors && status == GPTQ_OK; i++) {
@@ -371,14 +411,14 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 		bool whole;
 
 		if (gq_tensor_is(t, "qzeros", &len)) {
-			if (!sibling(shards, t, len, "qweight", &name))
-				status =
-					name.failed ? gq_fail_nomem(err) : missing(shards, t, "qweight", problems, err);
+			if (!sibling(&f, t, len, QWEIGHT))
+				status = f.name.failed ? gq_fail_nomem(err)
+						       : missing(shards, t, "qweight", problems, err);
 			continue;
 		}
-		if (!gq_tensor_is(t, "qweight", &len) || gq_shards_find(shards, t->name, t->name_len) != t)
+		if (!gq_tensor_is(t, "qweight", &len) || !is_first_of_its_name(shards, i))
 			continue;
-		status = collect(shards, t, len, &name, l, &whole, problems, err);
+		status = collect(&f, t, len, l, &whole, problems, err);
 		if (status != GPTQ_OK || !whole)
 			continue;
 		if (gq_layer_measure(l, claim(ctx, l->name, l->name_len), &e) == GPTQ_OK) {
@@ -388,7 +428,7 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 		at_fault(shards, l, &e);
 		status = gq_problems_add(problems, GQ_CODE_SHAPE_LAW, &e, err);
 	}
-	gq_buf_free(&name);
+	gq_buf_free(&f.name);
 	if (status != GPTQ_OK) {
 		gq_layers_free(layers);
 		return status;

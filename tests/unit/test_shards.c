@@ -162,6 +162,47 @@ START_TEST(index_against_shards)
 }
 END_TEST
 
+/* A guess is right or says nothing, and whatever the order of an index, all of its tensors are found. */
+START_TEST(guesses)
+{
+	static const char *const names[] = {"a.safetensors", "b.safetensors", "m.safetensors.index.json"};
+	static const char *const entries[] = {"\"one\": \"a.safetensors\"", "\"two\": \"a.safetensors\"",
+					      "\"three\": \"b.safetensors\""};
+	struct gq_problems problems;
+	struct gq_shards shards;
+	struct gptq_error err;
+	char text[200];
+
+	write_safetensors("a.safetensors", TWO_TENSORS("one", "two"), 8);
+	write_safetensors("b.safetensors", TENSOR("three"), 4);
+	for (unsigned i = 0; i < 9; i++) {
+		unsigned first = i / 3, second = i % 3;
+
+		if (first == second)
+			continue;
+		snprintf(text, sizeof(text), "{\"weight_map\": {%s, %s, %s}}", entries[first], entries[second],
+			 entries[3 - first - second]);
+		write_text("m.safetensors.index.json", text);
+		ck_assert_int_eq(open_here(names, 3, &shards, &problems, &err), GPTQ_OK);
+		ck_assert_uint_eq(problems.n, 0);
+		ck_assert_ptr_eq(gq_shards_guess(&shards, 1, "two", 3), gq_shards_find(&shards, "two", 3));
+		ck_assert_ptr_nonnull(gq_shards_guess(&shards, 2, "three", 5));
+		ck_assert_ptr_null(gq_shards_guess(&shards, 0, "two", 3)); /* as long, but another */
+		ck_assert_ptr_null(gq_shards_guess(&shards, 1, "tw", 2));
+		ck_assert_ptr_null(gq_shards_guess(&shards, 3, "one", 3));
+		ck_assert_ptr_null(gq_shards_guess(&shards, SIZE_MAX, "one", 3));
+		gq_shards_close(&shards);
+	}
+	write_safetensors("b.safetensors", TENSOR("one"), 4);
+	ck_assert_int_eq(open_here(names, 2, &shards, &problems, &err), GPTQ_OK);
+	ck_assert_uint_eq(shards.n_tensors, 3);
+	ck_assert_ptr_eq(gq_shards_find(&shards, "one", 3), &shards.tensors[0]);
+	ck_assert_ptr_null(gq_shards_guess(&shards, 2, "one", 3)); /* the second of that name */
+	gq_shards_close(&shards);
+	gq_problems_free(&problems);
+}
+END_TEST
+
 START_TEST(without_an_index)
 {
 	static const char *const names[] = {"a.safetensors", "autogptq_model_x.safetensors", "b.safetensors",
@@ -308,6 +349,7 @@ int main(void)
 	tcase_add_test(tc, index_reading);
 	tcase_add_test(tc, with_an_index);
 	tcase_add_test(tc, index_against_shards);
+	tcase_add_test(tc, guesses);
 	tcase_add_test(tc, without_an_index);
 	tcase_add_test(tc, broken_files);
 	tcase_add_test(tc, many_shards);
