@@ -87,7 +87,7 @@ size_t gq_json_unescape_into(const char *text, size_t begin, size_t end, char *d
 		size_t n = plain_run(text, pos, end);
 		char piece[4];
 
-		memcpy(dst + used, text + pos, n);
+		memmove(dst + used, text + pos, n);
 		used += n;
 		pos += n;
 		if (pos >= end)

@@ -51,6 +51,16 @@ static enum gptq_status file_number(struct gq_index *index, struct gq_map *map, 
 	return GPTQ_OK;
 }
 
+/* The name stays where it stands in the text: what it means is never longer than how it is written. */
+static void take_name(struct gq_index *index, const struct gq_json_node *node, struct gq_index_entry *e)
+{
+	e->tensor = index->text + node->key_begin + 1;
+	e->tensor_len = node->key_end - node->key_begin - 2;
+	if (node->key_escaped)
+		e->tensor_len = gq_json_unescape_into(index->text, node->key_begin, node->key_end, e->tensor);
+	e->tensor[e->tensor_len] = '\0';
+}
+
 static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, const struct gq_json_node *node,
 				   struct gq_buf *name, struct gptq_error *err)
 {
@@ -74,16 +84,7 @@ static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, c
 	status = file_number(index, map, name->data, name->size, &e->file, err);
 	if (status != GPTQ_OK)
 		return status;
-	name->size = 0;
-	gq_json_unescape(index->text, node->key_begin, node->key_end, name);
-	if (name->failed)
-		return gq_fail_nomem(err);
-	e->tensor = index->names + index->names_size;
-	e->tensor_len = name->size;
-	if (name->size)
-		memcpy(e->tensor, name->data, name->size);
-	e->tensor[name->size] = '\0';
-	index->names_size += name->size + 1;
+	take_name(index, node, e);
 	index->n_entries++;
 	return GPTQ_OK;
 }
@@ -121,17 +122,13 @@ static enum gptq_status read_map(struct gq_index *index, struct gptq_error *err)
 	enum gptq_status status = GPTQ_OK;
 	struct gq_buf name = {0};
 	struct gq_map map;
-	size_t room = 0;
 
 	if (!map_node || nodes[map_node].type != GQ_JSON_OBJECT)
 		return bad(0, err, "the index has no object \"weight_map\"");
 	if (nodes[map_node].n_children == 0)
 		return bad(nodes[map_node].begin, err, "weight_map is empty");
 	index->entries = gq_calloc(nodes[map_node].n_children, sizeof(*index->entries));
-	for (uint32_t i = nodes[map_node].first; i; i = nodes[i].next)
-		room += nodes[i].key_end - nodes[i].key_begin; /* with their quotes: room for a NUL */
-	index->names = gq_malloc_array(room, 1);
-	if (!index->entries || !index->names)
+	if (!index->entries)
 		return gq_fail_nomem(err);
 	gq_map_init(&map);
 	for (uint32_t i = nodes[map_node].first; i && status == GPTQ_OK; i = nodes[i].next)
@@ -155,10 +152,7 @@ enum gptq_status gq_index_read(const char *dir, const char *name, struct gq_inde
 		status = gq_json_parse(index->text, size, 0, &index->tree, err);
 	if (status == GPTQ_OK)
 		status = read_map(index, err);
-	/* Entries have their own copies; an index of 200,000 tensors would keep 40 MB otherwise. */
-	gq_json_tree_free(&index->tree);
-	gq_free(index->text);
-	index->text = NULL;
+	gq_json_tree_free(&index->tree); /* several times as large as the text */
 	if (status != GPTQ_OK) {
 		gq_error_file(err, index->name);
 		gq_index_free(index);
@@ -170,7 +164,6 @@ void gq_index_free(struct gq_index *index)
 {
 	for (size_t i = 0; i < index->n_files; i++)
 		gq_free(index->files[i]);
-	gq_free(index->names);
 	gq_free(index->files);
 	gq_free(index->entries);
 	gq_json_tree_free(&index->tree);

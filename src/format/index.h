@@ -8,14 +8,12 @@
 
 struct gq_index {
 	char *name; /* its path, for messages */
-	char *text; /* this and tree: only while it is read */
-	struct gq_json_tree tree;
+	char *text; /* names are unescaped in it, so it is no JSON any more */
+	struct gq_json_tree tree; /* only while it is read */
 	char **files; /* the shards it names, each once, sorted */
 	size_t n_files;
-	char *names; /* of all tensors */
-	size_t names_size;
 	struct gq_index_entry {
-		char *tensor; /* in names: unescaped, NUL-terminated, may hold NUL */
+		char *tensor; /* in text: unescaped, NUL-terminated, may hold NUL */
 		size_t tensor_len;
 		uint32_t file; /* index in files */
 	} *entries;

@@ -448,7 +448,7 @@ static enum gptq_status open_indexed(const char *dir, const char *index_name, co
 	if (status != GPTQ_OK)
 		return open_without(&e, dir, names, n_names, shards, problems, err);
 	shards->index_name = gq_strdup(index_name);
-	status = shards->index_name
+	status = shards->index_name && gq_map_reserve(&shards->by_name, (uint32_t)index.n_entries)
 			 ? open_all(dir, (const char *const *)index.files, index.n_files, shards, problems, err)
 			 : gq_fail_nomem(err);
 	if (status == GPTQ_OK)

@@ -63,17 +63,20 @@ START_TEST(index_reading)
 	}
 	write_text("i.json",
 		   "{\"metadata\": {\"total_size\": 1e3}, \"weight_map\": {\"z\": \"b.safetensors\", "
-		   "\"\\u0061\": \"a.safetensors\", \"y\": \"b.safetensors\", \"n\\u0000\": \"a.safetensors\"}}");
+		   "\"\\u0061\": \"a.safetensors\", \"y\": \"b.safetensors\", \"n\\u0000\": \"a.safetensors\", "
+		   "\"plain \\u0061nd a long run behind it, \\ud83d\\ude00.\": \"b.safetensors\"}}");
 	ck_assert_int_eq(gq_index_read(".", "i.json", &index, &err), GPTQ_OK);
 	ck_assert_uint_eq(index.n_files, 2);
 	ck_assert_str_eq(index.files[0], "a.safetensors");
 	ck_assert_str_eq(index.files[1], "b.safetensors");
-	ck_assert_uint_eq(index.n_entries, 4);
+	ck_assert_uint_eq(index.n_entries, 5);
 	ck_assert_str_eq(index.entries[0].tensor, "z");
 	ck_assert_uint_eq(index.entries[0].file, 1);
 	ck_assert_str_eq(index.entries[1].tensor, "a");
 	ck_assert_uint_eq(index.entries[1].file, 0);
 	ck_assert_uint_eq(index.entries[3].tensor_len, 2);
+	ck_assert_str_eq(index.entries[4].tensor, "plain and a long run behind it, \xf0\x9f\x98\x80.");
+	ck_assert_uint_eq(index.entries[4].tensor_len, strlen(index.entries[4].tensor));
 	gq_index_free(&index);
 	ck_assert_int_eq(gq_index_read(".", "nowhere.json", &index, &err), GPTQ_E_NOTFOUND);
 }
