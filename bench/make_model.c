@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the bytes of synthetic checkpoints, about as fast as the disk takes them. Standard input says what, a line each:
+ * Writes the bytes of synthetic checkpoints, about as fast as the disk takes them. Standard input says what, by lines:
  *
  *   file PATH                           what follows goes to PATH, made anew
  *   text NBYTES                         the next NBYTES bytes of standard input as they are

@@ -93,8 +93,8 @@ def dense(size, group):
     """Like Llama, of about `size` bytes, in about six shards."""
     hidden, inner, narrow, vocabulary = next(row[1:] for row in DENSE if size >= row[0])
     make = Maker(group)
-    tensors = [make.plain("lm_head.weight", vocabulary, hidden), make.plain("model.embed_tokens.weight", vocabulary, hidden),
-               make.plain("model.norm.weight", hidden)]
+    tensors = [make.plain("lm_head.weight", vocabulary, hidden),
+               make.plain("model.embed_tokens.weight", vocabulary, hidden), make.plain("model.norm.weight", hidden)]
     total, i = sum(t.nbytes for t in tensors), 0
     while total < size:
         layer = dense_layer(make, i, hidden, inner, narrow)

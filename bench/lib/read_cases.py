@@ -19,7 +19,8 @@ def headers(bench, model):
         peers = [Unit("Python, safetensors", bench.peer("peer_inspect.py", "safetensors", model.folder), prepare)]
     except Skipped as why:
         bench.skipped.append(f"{model.title}, Python's safetensors: {why}")
-    peers.append(Unit("Python, json alone", [sys.executable, bench.script("peer_inspect.py"), "json", model.folder], prepare))
+    script = [sys.executable, bench.script("peer_inspect.py")]
+    peers.append(Unit("Python, json alone", [*script, "json", model.folder], prepare))
     found = bench.compare(f"headers, {model.title}", "page cache warm", [*peers, *ours], peers[0].name, 0)
     for unit in ours:
         bench.memory(f"{unit.name}, {model.title}", found.series[unit.name], model)
@@ -46,7 +47,8 @@ def verify(bench, model):
 
 
 def verify_method(bench, model, packed, method, beside, least):
-    command = [bench.command("gptq-verify"), "--jobs", "1", "--device", "cpu", "--method", method, model.folder, bench.out]
+    options = ["--jobs", "1", "--device", "cpu", "--method", method]
+    command = [bench.command("gptq-verify"), *options, model.folder, bench.out]
     unit = Unit(f"verify, {method}", command, lambda: measure.make_warm(model.folder, bench.out))
     found = bench.compare(f"verify, {method}, {model.title}, one thread", "page cache warm; bytes are packed codes of "
                           "one side", [memory_unit(bench, beside, packed), unit], beside, packed)

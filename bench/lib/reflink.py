@@ -82,7 +82,8 @@ def compare(bench, model, folder):
     cp = bench.cp(model, copy=copy)
     ours = convert_cases.convert_unit(bench, model, False, out=out)
     grown = Growth(ours, folder, out)
-    found = bench.compare(f"convert, {model.title}, blocks shared", "page cache warm", [cp, ours], cp.name, model.total())
+    found = bench.compare(f"convert, {model.title}, blocks shared", "page cache warm", [cp, ours], cp.name,
+                          model.total())
     zeros = model.total(".qzeros")
     bench.budget(f"convert, {model.title}, blocks shared: times cp and sync", found.ratio(ours.name),
                  budgets.CONVERT_SHARED)

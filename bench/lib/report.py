@@ -28,8 +28,8 @@ def row(comparison, series):
 
 
 def comparison_lines(bench, comparison):
-    head = ["command", "seconds", "least to most", f"times {comparison.beside}", "least to most", "user, s", "system, s",
-            "peak, MiB", "written, MiB"] + (["GB/s"] if comparison.nbytes else [])
+    head = ["command", "seconds", "least to most", f"times {comparison.beside}", "least to most", "user, s",
+            "system, s", "peak, MiB", "written, MiB"] + (["GB/s"] if comparison.nbytes else [])
     lines = [f"### {comparison.name[0].upper()}{comparison.name[1:]}", "", f"{comparison.about}.", ""]
     lines += table(head, [row(comparison, s) for s in comparison.series.values()])
     lines += [f"    {bench.shown(s.command)}" for s in comparison.series.values()]

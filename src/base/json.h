@@ -74,7 +74,7 @@ void gq_json_value_taken(struct gq_json *js, size_t end);
  */
 void gq_json_unescape(const char *text, size_t begin, size_t end, struct gq_buf *out);
 
-/* The same into dst, which has room for end - begin bytes; returns how many were written. dst may be text + begin + 1. */
+/* The same into dst, which has room for end - begin bytes or is text + begin + 1; returns how many were written. */
 size_t gq_json_unescape_into(const char *text, size_t begin, size_t end, char *dst);
 
 /* Is the string of that span, unescaped, equal to the n bytes of s? Allocates nothing. */
