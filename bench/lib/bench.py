@@ -93,7 +93,8 @@ class Bench:
     def shown(self, command):
         """A command as people read it, without the paths of this run."""
         text = command[2] if command[0] == "sh" else shlex.join(command)
-        for path, word in [(self.command(""), ""), (self.tool(""), ""), (HERE + "/", "bench/"), (self.scratch + "/", "")]:
+        for path, word in [(self.command(""), ""), (self.tool(""), ""), (HERE + "/", "bench/"),
+                           (self.scratch + "/", "")]:
             text = text.replace(path, word)
         for python in {self.found_python and self.found_python[0] or sys.executable, sys.executable}:
             text = text.replace(python, "python3")
