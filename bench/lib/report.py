@@ -2,7 +2,7 @@
 """Results as Markdown, and their place in RESULTS.md."""
 from . import machine, peers
 from .bench import HERE
-from .models import MIB
+from .models import GIB, MIB
 
 BEGIN, END = "<!-- whole models: begin -->", "<!-- whole models: end -->"
 
@@ -48,6 +48,8 @@ def render(bench, models):
     lines += table(["model", "tensors", "quantised layers", "bytes", "of them qzeros", "shards", "largest header"],
                    [[m.title, f"{m.n_tensors:,}", f"{m.n_layers:,}", f"{m.total():,}", f"{m.total('.qzeros'):,}",
                      str(len(m.shards)), f"{m.largest_header:,}"] for m in models])
+    if args.size < GIB:
+        lines += ["Budgets are for models of 1 GiB and more; these are smaller.", ""]
     lines += table(["what", "budget", "reached", "", "remark"], [b.cells() for b in bench.budgets])
     said = [f"* skipped: {text}" for text in bench.skipped] + [f"* {text}" for text in bench.notes]
     lines += said + [""] if said else []
