@@ -209,6 +209,7 @@ void gq_journal_rewind(struct gq_journal *j)
 	free_record(&j->record);
 	j->at = MAGIC_SIZE;
 	j->n_records = 0;
+	j->last_kind = GQ_RECORD_PLAN;
 	j->crc = crc_of(0, MAGIC, MAGIC_SIZE);
 }
 
@@ -230,6 +231,8 @@ static const char *check_record(const struct gq_journal *j, const struct gq_reco
 		return "an unknown record";
 	if ((j->n_records == 0) != (r->kind == GQ_RECORD_PLAN))
 		return "the plan is not where it should be";
+	if (r->kind < j->last_kind) /* a pass over one kind ends at the first of the next */
+		return "records are not in their order";
 	if (spans && r->old_size != r->new_size)
 		return "a span that changes its size";
 	if (r->from > GPTQ_ZEROS_V2 || r->to > GPTQ_ZEROS_V2 || r->style > GPTQ_STYLE_CLEAN)
@@ -281,6 +284,7 @@ enum gptq_status gq_journal_next(struct gq_journal *j, struct gptq_error *err)
 		return gq_journal_damaged(j, wrong, err);
 	j->at += FIXED + name_size + r->payload_size + 4;
 	j->n_records++;
+	j->last_kind = r->kind;
 	if (r->kind == GQ_RECORD_END && j->at != j->size)
 		return gq_journal_damaged(j, "it goes on after its end", err);
 	return GPTQ_OK;

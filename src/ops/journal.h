@@ -76,7 +76,8 @@ struct gq_journal {
 	char *path; /* for messages */
 	uint64_t size, at, n_records;
 	uint32_t crc;
-	struct gq_record record; /* the current one; its strings live until the next */
+	enum gq_record_kind last_kind; /* of the record before */
+	struct gq_record record;       /* the current one; its strings live until the next */
 };
 
 /* Opens `name` in the folder dir_fd, reading its first bytes. GPTQ_E_NOTFOUND; GPTQ_E_FORMAT if it is no journal. */

@@ -144,6 +144,8 @@ static enum gptq_status do_span(struct gq_recovery *rc, const struct gq_journal 
 	enum gptq_status status = file_of(rc, j, &f, err);
 	size_t n = (size_t)r->old_size;
 
+	if (status == GPTQ_OK && check)
+		status = gq_recovery_plan_span(rc, j, f, err);
 	if (status != GPTQ_OK)
 		return status;
 	status = both_states(j, &old_bytes, &new_bytes, err);
@@ -266,7 +268,9 @@ static enum gptq_status do_config(struct gq_recovery *rc, const struct gq_journa
 
 	if (!gq_config_known_name(r->name, &kind) || rc->place->file)
 		return gq_journal_damaged(j, "a text that is no config", err);
-	status = both_states(j, &old_text, &new_text, err);
+	status = check ? gq_recovery_plan_config(rc, j, err) : GPTQ_OK;
+	if (status == GPTQ_OK)
+		status = both_states(j, &old_text, &new_text, err);
 	if (status != GPTQ_OK)
 		return status;
 	status = config_state(rc, j, old_text, new_text, &state, err);
@@ -318,7 +322,13 @@ static enum gptq_status open_file(struct gq_recovery *rc, const struct gq_journa
 		return gq_fail_nomem(err);
 	rc->files = grown;
 	f = &rc->files[rc->n_files++];
-	*f = (struct gq_recovered_file){.fd = -1, .size = r->size, .ino = r->ino, .name = gq_strdup(r->name)};
+	*f = (struct gq_recovered_file){.fd = -1,
+					.size = r->size,
+					.ino = r->ino,
+					.header_size = r->header_size,
+					.label_begin = r->label_begin,
+					.label_size = r->label_size,
+					.name = gq_strdup(r->name)};
 	if (!f->name)
 		return gq_fail_nomem(err);
 	if (rc->place->file && strcmp(rc->place->file, r->name) != 0)
@@ -333,8 +343,10 @@ void gq_recovery_free(struct gq_recovery *rc)
 	for (size_t i = 0; i < rc->n_files; i++)
 		gq_free(rc->files[i].name);
 	gq_free(rc->files);
+	gq_free(rc->planned);
 	rc->files = NULL;
-	rc->n_files = 0;
+	rc->planned = NULL;
+	rc->n_files = rc->n_planned = rc->room_planned = 0;
 }
 
 /* --------------------------------------------------------------------------------------------------- the passes */
@@ -406,6 +418,8 @@ enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, stru
 	if (status != GPTQ_OK)
 		return status;
 	status = walk(rc, &j, CHECK, GQ_RECORD_PLAN, files_only ? GQ_RECORD_FILE : GQ_RECORD_END, err);
+	if (status == GPTQ_OK)
+		status = gq_recovery_check_plan(rc, &j, err);
 	gq_journal_close(&j);
 	return status;
 }

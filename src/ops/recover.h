@@ -39,9 +39,14 @@ struct gq_recovery {
 	struct gq_recovered_file {
 		int fd; /* -1 while closed */
 		char *name;
-		uint64_t size, ino;
+		uint64_t size, ino, header_size, label_begin, label_size;
 	} * files;
 	size_t n_files, n_open;
+	struct gq_planned {
+		uint64_t ino, begin, end;
+		uint32_t before, after; /* checksums */
+	} * planned;                    /* what the journal is to write, while it is checked */
+	size_t n_planned, room_planned;
 	uint64_t n_texts, n_bytes_written, n_zeros_verified; /* results */
 };
 
@@ -54,6 +59,15 @@ enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, stru
 /* Writes what is not there yet, syncs, and removes the journal. *begun: something may have been written. */
 enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gptq_error *err);
 void gq_recovery_free(struct gq_recovery *rc);
+
+/*
+ * Notes the place of the current record. GPTQ_E_FORMAT if a record of its kind has no business there. The last one,
+ * when all are noted: GPTQ_E_FORMAT if two are not the same but overlap.
+ */
+enum gptq_status gq_recovery_plan_span(struct gq_recovery *rc, const struct gq_journal *j,
+				       const struct gq_recovered_file *f, struct gptq_error *err);
+enum gptq_status gq_recovery_plan_config(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err);
+enum gptq_status gq_recovery_check_plan(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err);
 
 /* Appends the two ways out to a message. */
 void gq_say_half_done(struct gptq_error *err);
