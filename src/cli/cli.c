@@ -20,7 +20,7 @@ static void note_signal(int n)
 
 void cli_catch_signals(void)
 {
-	static const int noted[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int noted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	struct sigaction sa = {.sa_handler = note_signal};
 
 	sigemptyset(&sa.sa_mask);

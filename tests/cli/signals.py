@@ -32,9 +32,9 @@ def temporary(folder):
     return [n for n in os.listdir(folder) if n.startswith(".")]
 
 
-def stop(number, args, folder, before_start=None):
-    """(exit code as a shell sees it, standard output, standard error) after the signal. The command is the slower one
-    where both want the processor, or it would be done before it is looked at."""
+def stop(number, args, folder, before_start=None, times=1):
+    """(exit code as a shell sees it, standard output, standard error) after the signal, or after as many of it. The
+    command is the slower one where both want the processor, or it would be done before it is looked at."""
     def start():
         os.nice(19)
         if before_start:
@@ -45,16 +45,18 @@ def stop(number, args, folder, before_start=None):
     end = time.monotonic() + 60
     while not temporary(folder) and process.poll() is None and time.monotonic() < end:
         time.sleep(0.0005)
-    process.send_signal(number)
+    for _ in range(times):
+        process.send_signal(number)
+        time.sleep(0.001 if times > 1 else 0)
     out, err = process.communicate(timeout=60)
     code = process.returncode
     return (128 - code if code < 0 else code), out.decode(), err.decode()
 
 
-def check(name, number, args, folder, mib):
+def check(name, number, args, folder, mib, times=1):
     """True if the signal came in time."""
     before = sorted(os.listdir(folder))
-    code, out, err = stop(number, args, folder)
+    code, out, err = stop(number, args, folder, times=times)
     if code == 0 and mib < 4096:
         return False
     print("%s: exit %d" % (name, code))
@@ -73,13 +75,15 @@ def main():
     cases = [("SIGINT", signal.SIGINT, ["--to", "v2", "M", "out/O"]),
              ("SIGTERM", signal.SIGTERM, ["--to", "v2", "M", "out/O"]),
              ("SIGHUP", signal.SIGHUP, ["--to", "v2", "M", "out/O"]),
+             ("SIGQUIT", signal.SIGQUIT, ["--to", "v2", "M", "out/O"]),
+             ("SIGINT, impatiently", signal.SIGINT, ["--to", "v2", "M", "out/O"], 20),
              ("SIGTERM, a file", signal.SIGTERM, ["--to", "v2", "M/model.safetensors", "out/O.safetensors"]),
              ("SIGTERM, --force, a folder", signal.SIGTERM, ["--to", "v2", "--force", "M", "out/old"]),
              ("SIGTERM, --force, a file", signal.SIGTERM,
               ["--to", "v2", "--force", "M/model.safetensors", "out/old.safetensors"])]
     before = looks()
-    for case in cases:
-        while not check(*case, "out", mib):
+    for name, number, args, *times in cases:
+        while not check(name, number, args, "out", mib, *times):
             for name in os.listdir("out"):
                 if name.startswith("O"):
                     subprocess.run(["rm", "-r", "out/" + name], check=True)

@@ -32,7 +32,7 @@ def main():
     subprocess.run(["gptq-convert", "--to", "v2", "-q", "OLD", "NEW"], check=True)
     old, new = contents("OLD"), contents("NEW")
     good = True
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         for delay in range(0, 30):
             shutil.copytree("OLD", "M")
             p = subprocess.Popen(["gptq-convert", "--to", "v2", "-i", "-q", "M"], stderr=subprocess.PIPE)
