@@ -177,6 +177,15 @@ static void remove_all(const char *path)
 	nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+/* umask may have taken from the owner, too, the right to look into the folders that were made. */
+static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)ftw;
+	if (type == FTW_DNR && (st->st_mode & S_IRWXU) != S_IRWXU && chmod(path, S_IRWXU) == 0)
+		nftw(path, open_up, 32, FTW_PHYS | FTW_MOUNT);
+	return 0;
+}
+
 /* Puts temp in place of final, which may exist only if `replace`. *old_left: temp now names what was replaced. */
 static int put_in_place(const struct gq_output *out, bool *old_left)
 {
@@ -262,10 +271,12 @@ enum gptq_status gq_output_commit(struct gq_output *out, struct gptq_error *err)
 void gq_output_drop(struct gq_output *out)
 {
 	if (out->temp_path) {
-		if (out->is_dir)
+		if (out->is_dir) {
+			nftw(out->temp_path, open_up, 32, FTW_PHYS | FTW_MOUNT);
 			remove_all(out->temp_path);
-		else
+		} else {
 			unlink(out->temp_path);
+		}
 	}
 	gq_free(out->temp_path);
 	gq_free(out->final_path);

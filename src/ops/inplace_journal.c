@@ -284,6 +284,8 @@ enum gptq_status gq_inplace_journal(struct gq_conversion *cv, const struct gq_pl
 		fd = openat(place->dir_fd, temp.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			status = gq_fail_errno(err, errno, path, "cannot create the journal");
+		else
+			fchmod(fd, 0600); /* whatever umask says; where there are no permissions none are needed */
 	}
 	if (status == GPTQ_OK)
 		status = write_records(&m, fd, path, err);
