@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Converts a model whose path, or whose output's path, is as long as a path can be, byte by byte around the limit: all
+"""Converts a model whose path, or whose output's path, is as long as a path can be, and a little shorter and longer: all
 of it is there in the end, or there is a message and nothing new."""
 import os
 import shutil
@@ -75,7 +75,7 @@ def main():
     print("here: exit %d%s" % (code, err))
     want = contents(os.open("O", os.O_RDONLY))
     for name in ("output", "input"):
-        good, seen, lengths = 0, set(), range(LIMIT - 80, LIMIT + 3)
+        good, seen, lengths = 0, set(), [*range(LIMIT - 80, LIMIT - 5, 3), *range(LIMIT - 4, LIMIT + 3)]
         for length in lengths:
             path, last = go_deep(length, here + "/" + name)
             parent = make_folders(path)

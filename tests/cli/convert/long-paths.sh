@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+# In memory where there is some: it is quicker there, and names are as long.
+there=$(mktemp -d /dev/shm/gptq-cli-XXXXXX 2>/dev/null) && cd "$there" && trap 'rm -rf "$there"' EXIT
 model M
 python3 "$TOOLS/long_paths.py" || exit
 # names as long as names can be: folder, file, config's neighbour
