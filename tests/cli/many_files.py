@@ -26,11 +26,13 @@ def main():
                 wrong += f.read() != (b"%d" % i if i % 3 else b"")
         except OSError:
             wrong += 1
+    good = done.returncode == 0 and not wrong
     print("exit %d, %d files, %d wrong" % (done.returncode, sum(len(f) for _, _, f in os.walk("O")), wrong))
     done = subprocess.run(["gptq-inspect", "-q", "--check", "O"], check=False)
     print("gptq-inspect --check: exit %d" % done.returncode)
     done = subprocess.run(["gptq-verify", "M", "O"], stdout=subprocess.DEVNULL, check=False)
     print("gptq-verify: exit %d" % done.returncode)
+    sys.exit(0 if good and done.returncode == 0 else 1)
 
 
 main()

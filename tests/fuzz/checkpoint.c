@@ -11,15 +11,10 @@
  *   bytes 2-3  size of the text
  */
 #define _GNU_SOURCE
-#include "fuzz.h"
+#include "model.h"
 
 #include "base/checked.h"
-#include "base/mem.h"
-#include "base/slurp.h"
-#include "ops/settle.h"
-#include "ops/survey.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,17 +38,12 @@ static void add_file(struct files *f, const char *name, const uint8_t *data, siz
 	f->size[f->n++] = size;
 }
 
-static void place(char *dst, size_t size, const char *dir, const char *name)
-{
-	MUST((size_t)snprintf(dst, size, "%s/%s", dir, name) < size);
-}
-
 static void make_places(void)
 {
-	place(in_dir, sizeof(in_dir), fuzz_folder(), "in");
-	place(out_dir, sizeof(out_dir), fuzz_folder(), "out");
-	place(back_dir, sizeof(back_dir), fuzz_folder(), "back");
-	place(in_path, sizeof(in_path), in_dir, lone ? "model.safetensors" : "");
+	fuzz_place(in_dir, sizeof(in_dir), fuzz_folder(), "in");
+	fuzz_place(out_dir, sizeof(out_dir), fuzz_folder(), "out");
+	fuzz_place(back_dir, sizeof(back_dir), fuzz_folder(), "back");
+	fuzz_place(in_path, sizeof(in_path), in_dir, lone ? "model.safetensors" : "");
 	snprintf(out_path, sizeof(out_path), "%s%s", out_dir, lone ? ".safetensors" : "");
 	snprintf(back_path, sizeof(back_path), "%s%s", back_dir, lone ? ".safetensors" : "");
 	MUST(mkdir(in_dir, 0700) == 0);
@@ -64,43 +54,19 @@ static void write_files(const struct files *f)
 	char path[600];
 
 	for (size_t i = 0; i < f->n; i++) {
-		place(path, sizeof(path), in_dir, f->name[i]);
+		fuzz_place(path, sizeof(path), in_dir, f->name[i]);
 		fuzz_write(path, f->data[i], f->size[i]);
 	}
-}
-
-static bool file_is(const char *path, const uint8_t *data, size_t size)
-{
-	struct gptq_error err;
-	char *text = NULL;
-	size_t n = 0;
-	bool same = gq_read_file(path, SIZE_MAX / 2, &text, &n, &err) == GPTQ_OK && n == size &&
-		    (n == 0 || memcmp(text, data, n) == 0);
-
-	gq_free(text);
-	return same;
-}
-
-static unsigned entries_of(const char *path)
-{
-	DIR *dir = opendir(path);
-	unsigned n = 0;
-
-	MUST(dir);
-	for (struct dirent *de; (de = readdir(dir));)
-		n += strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
-	closedir(dir);
-	return n;
 }
 
 static void check_input_untouched(const struct files *f)
 {
 	char path[600];
 
-	MUST(entries_of(in_dir) == f->n);
+	MUST(fuzz_entries_of(in_dir) == f->n);
 	for (size_t i = 0; i < f->n; i++) {
-		place(path, sizeof(path), in_dir, f->name[i]);
-		MUST(file_is(path, f->data[i], f->size[i]));
+		fuzz_place(path, sizeof(path), in_dir, f->name[i]);
+		MUST(fuzz_file_is(path, f->data[i], f->size[i]));
 	}
 }
 
@@ -134,100 +100,6 @@ static void inspect(const char *path, unsigned layout)
 
 /* ----------------------------------------------------------------------------------------------------- convert */
 
-static struct gptq_convert_options options_of(unsigned choice, unsigned layout)
-{
-	static const enum gptq_v1_style styles[] = {GPTQ_STYLE_NONE, GPTQ_STYLE_LANE, GPTQ_STYLE_WORD,
-						    GPTQ_STYLE_GPTQMODEL_3BIT};
-	static const enum gptq_zeros_format froms[] = {GPTQ_ZEROS_NONE, GPTQ_ZEROS_V1, GPTQ_ZEROS_V2, GPTQ_ZEROS_NONE};
-	struct gptq_convert_options o = {.struct_size = sizeof(o)};
-
-	o.relabel = choice & 0x40;
-	o.to = o.relabel ? GPTQ_ZEROS_NONE : choice & 1 ? GPTQ_ZEROS_V1 : GPTQ_ZEROS_V2;
-	o.v1_style = styles[choice >> 1 & 3];
-	o.from = froms[choice >> 3 & 3];
-	o.per_layer = (choice & 0x20) && !o.relabel;
-	o.accept_damaged = choice & 0x80;
-	o.strays = layout & 0x80 ? GPTQ_STRAYS_CONVERT : layout & 1 ? GPTQ_STRAYS_COPY : GPTQ_STRAYS_REFUSE;
-	return o;
-}
-
-/* The style in which v1 was read or written, if one name does for all widths. */
-static bool one_style(const struct gptq_convert_report *r, enum gptq_v1_style *style)
-{
-	*style = GPTQ_STYLE_NONE;
-	for (unsigned i = 0; i < r->n_widths; i++) {
-		enum gptq_v1_style s = r->widths[i].style;
-
-		if (s == GPTQ_STYLE_NONE || s == GPTQ_STYLE_CLEAN || s == GPTQ_STYLE_SMEARED)
-			s = GPTQ_STYLE_LANE; /* as they are read, and written back */
-		if (*style != GPTQ_STYLE_NONE && *style != s)
-			return false;
-		*style = s;
-	}
-	return *style != GPTQ_STYLE_NONE;
-}
-
-static void open_source(const char *path, struct gq_source *s)
-{
-	struct gq_source_options o = {0};
-	struct gptq_error err;
-
-	MUST(gq_source_open(path, &o, s, &err) == GPTQ_OK);
-}
-
-/* The same layers, and in each the same zero points, by the plain loops. */
-static void compare_zeros(struct gq_source *a, struct gq_source *b, const struct gptq_convert_report *r,
-			  enum gptq_v1_style style)
-{
-	struct gptq_error err;
-
-	MUST(a->layers.n == b->layers.n && a->layers.n == r->n_layers);
-	for (size_t i = 0; i < a->layers.n; i++) {
-		struct gq_layer *la = &a->layers.items[i], *lb = &b->layers.items[i];
-		size_t n = gq_row_lanes(la->pack, (size_t)la->zero_row_bytes);
-		uint8_t *lanes = malloc(n + 1), *za = malloc(n + 1), *zb = malloc(n + 1);
-		struct gq_qzeros qa, qb;
-		void *wa, *wb;
-
-		MUST(lanes && za && zb && la->name_len == lb->name_len && la->zero_row_bytes == lb->zero_row_bytes);
-		MUST(gq_read_qzeros(&a->shards, la, &wa, &qa, &err) == GPTQ_OK);
-		MUST(gq_read_qzeros(&b->shards, lb, &wb, &qb, &err) == GPTQ_OK);
-		for (size_t row = 0; row < qa.rows; row++) {
-			qa.layout->unpack_line((uint8_t *)wa + row * qa.row_bytes, qa.pack, n, lanes);
-			gq_zeros_decode(lanes, n, qa.pack, r->from, style, za);
-			qb.layout->unpack_line((uint8_t *)wb + row * qb.row_bytes, qb.pack, n, lanes);
-			gq_zeros_decode(lanes, n, qb.pack, r->to, style, zb);
-			MUST(memcmp(za, zb, n) == 0);
-		}
-		gq_free(wa);
-		gq_free(wb);
-		free(lanes);
-		free(za);
-		free(zb);
-	}
-}
-
-/* All tensors but the qzeros of layers are the same bytes; with zeros_too, those as well. */
-static void compare_tensors(struct gq_source *a, struct gq_source *b, bool zeros_too)
-{
-	struct gptq_error err;
-
-	MUST(a->shards.n_tensors == b->shards.n_tensors && a->shards.n == b->shards.n);
-	for (size_t i = 0; i < a->shards.n_tensors; i++) {
-		const struct gq_tensor *ta = &a->shards.tensors[i], *tb = &b->shards.tensors[i];
-		bool zeros = ta->name_len >= 6 && memcmp(ta->name + ta->name_len - 6, "qzeros", 6) == 0;
-		uint8_t *pa = malloc((size_t)ta->nbytes + 1), *pb = malloc((size_t)ta->nbytes + 1);
-
-		MUST(pa && pb && ta->nbytes == tb->nbytes && ta->dtype == tb->dtype && ta->name_len == tb->name_len);
-		MUST(memcmp(ta->name, tb->name, ta->name_len) == 0);
-		MUST(gq_tensor_read_at(&a->shards, ta, 0, pa, (size_t)ta->nbytes, &err) == GPTQ_OK);
-		MUST(gq_tensor_read_at(&b->shards, tb, 0, pb, (size_t)ta->nbytes, &err) == GPTQ_OK);
-		MUST((zeros && !zeros_too) || memcmp(pa, pb, (size_t)ta->nbytes) == 0);
-		free(pa);
-		free(pb);
-	}
-}
-
 /* The label of what was made; a lone file without a label in its header says nothing. */
 static void check_label(const struct gq_source *out, enum gptq_zeros_format to)
 {
@@ -252,8 +124,8 @@ static void convert_back(struct gq_source *a, const struct gptq_convert_report *
 	MUST(status == GPTQ_OK || status == GPTQ_E_REFUSED);
 	if (status != GPTQ_OK)
 		return;
-	open_source(back_path, &back);
-	compare_tensors(a, &back, true);
+	fuzz_open(back_path, &(struct gq_source_options){0}, &back);
+	fuzz_compare_tensors(a, &back, true);
 	gq_source_close(&back);
 }
 
@@ -262,13 +134,13 @@ static void check_done(const struct gptq_convert_report *r)
 	struct gq_source a, b;
 	enum gptq_v1_style style;
 
-	open_source(in_path, &a);
-	open_source(out_path, &b);
+	fuzz_open(in_path, &(struct gq_source_options){0}, &a);
+	fuzz_open(out_path, &(struct gq_source_options){0}, &b);
 	MUST(b.problems.n == a.problems.n);
-	compare_tensors(&a, &b, r->unchanged);
+	fuzz_compare_tensors(&a, &b, r->unchanged);
 	check_label(&b, r->to);
-	if (!r->unchanged && r->from != GPTQ_ZEROS_NONE && one_style(r, &style)) {
-		compare_zeros(&a, &b, r, style);
+	if (!r->unchanged && r->from != GPTQ_ZEROS_NONE && fuzz_one_style(r, &style)) {
+		fuzz_compare_zeros(&a, &b, r, style);
 		convert_back(&a, r, style);
 	}
 	gq_source_close(&a);
@@ -277,12 +149,15 @@ static void check_done(const struct gptq_convert_report *r)
 
 static void convert(unsigned choice, unsigned layout)
 {
-	struct gptq_convert_options o = options_of(choice, layout), dry = o;
+	struct gptq_convert_options o = fuzz_convert_options(choice), dry;
 	struct gptq_convert_report *r = (void *)&o;
 	struct gptq_error err;
-	enum gptq_status status = gptq_convert(in_path, out_path, &o, &r, &err);
+	enum gptq_status status;
 
+	o.strays = layout & 0x80 ? GPTQ_STRAYS_CONVERT : layout & 1 ? GPTQ_STRAYS_COPY : GPTQ_STRAYS_REFUSE;
+	status = gptq_convert(in_path, out_path, &o, &r, &err);
 	/* what a dry run promises, or refuses, the conversion does */
+	dry = o;
 	dry.dry_run = true;
 	if (status != GPTQ_OK)
 		MUST(gptq_convert(in_path, out_path, &dry, NULL, NULL) == status);
@@ -290,10 +165,10 @@ static void convert(unsigned choice, unsigned layout)
 		MUST(!r && err.status == status && err.message[0] && access(out_path, F_OK) != 0);
 		MUST(status == GPTQ_E_NOTFOUND || status == GPTQ_E_FORMAT || status == GPTQ_E_LIMIT ||
 		     status == GPTQ_E_REFUSED || status == GPTQ_E_UNSUPPORTED || status == GPTQ_E_ARG);
-		MUST(entries_of(fuzz_folder()) == 1);
+		MUST(fuzz_entries_of(fuzz_folder()) == 1);
 		return;
 	}
-	MUST(entries_of(fuzz_folder()) == 2);
+	MUST(fuzz_entries_of(fuzz_folder()) == 2);
 	check_done(r);
 	gptq_convert_report_free(r);
 	inspect(out_path, layout);

@@ -10,7 +10,7 @@ mkdir -p "$2"
 work=$(cd "$2" && pwd)
 seconds=$3
 shift 3
-[ $# -gt 0 ] || set -- safetensors json index config header_label dynamic zeros checkpoint
+[ $# -gt 0 ] || set -- safetensors json index config header_label dynamic zeros checkpoint journal verify stream
 mkdir -p "$work/found" "$work/log" "$work/seeds"
 python3 "$tests/seeds.py" "$work/seeds"
 # A conversion syncs what it writes, which costs nothing in memory.

@@ -60,6 +60,59 @@ def tiny(pack, layers, config, word=0x77777777, v2=False, bits=4, style=0, choic
     return struct.pack("<BBH", choice, layout, len(config)) + config + struct.pack("<Q", len(text)) + text.encode() + data
 
 
+def journals():
+    """6 bytes of choices, then changes: records (what they are is in journal_edit.c) or overwritten bytes."""
+    for how in range(8):
+        for state in range(4):
+            save("journal", "real-%d-%d" % (how, state), bytes((how >> 1 << 2 & 12 | how & 1 | state << 4, 0x55, state, 0, 0, 0)))
+            save("journal", "lone-%d-%d" % (how, state), bytes((how & 1 | 2 | state << 4, 0x0f, how, 0, 0, 0)))
+    for record in range(11):
+        for op in range(8):
+            change = bytes((record << 3 | op, op + record & 15, 0, record, 3, 1))
+            save("journal", "change-%d-%d" % (record, op), bytes((0x30, 0xf0, 0, 0, 0, 0)) + change)
+            save("journal", "lie-%d-%d" % (record, op), bytes((0x41, 0, 2, 0, 0, 0)) + change)
+        for field in range(16):
+            save("journal", "field-%d-%d" % (record, field), bytes((0x10, 0, 0, 0, 0, 0, record << 3, field, 7)) + b"\xff" * 8)
+    for kind in (4, 8):
+        for at in range(0, 1400, 50):
+            save("journal", "splice-%d-%d" % (kind, at), bytes((kind, 0, 0, 0, 0, 0)) + struct.pack("<HB", at, 2) + b"\x01\x02")
+    for at in (0, 9, 250, 460, 468, 500):
+        save("journal", "foreign-%d" % at, struct.pack("<BBBHB", 0, 0, 0, at, 4))
+    save("journal", "raw", bytes((12, 0, 0, 0, 0, 0)) + b"GPTQJNL1" + bytes(88))
+
+
+def sides(one, two):
+    """2 bytes of choices, the size of A, A, then B or changes."""
+    for reading in (0x00, 0x05, 0x0a, 0x09, 0x55):
+        for how in (0x00, 0x14, 0x28, 0x18, 0x55, 0x96, 0xd4, 0xc5, 0xea):
+            for bits in (2, 3, 4, 8):
+                a = tiny(None, one, b"", 0x87654321, bits=bits)[4:]
+                b = b"" if how >> 6 == 3 else a if how < 64 else b"\x90\x01\x10\x00\x03\x01"
+                save("verify", "%02x-%02x-%d" % (reading, how, bits), struct.pack("<BBH", reading, how, len(a)) + a + b)
+    a, b = (tiny(None, two, b"", 0x77777777, bits=4, g_idx=g)[4:] for g in (True, False))
+    save("verify", "g-idx", struct.pack("<BBH", 5, 0x14, len(a)) + a + b)
+    save("verify", "swapped", struct.pack("<BBH", 5, 0x14, len(a)) + a + tiny(None, two[::-1], b"", 0x77777777)[4:])
+    for path in find("safetensors/*.safetensors"):
+        data = read(path)
+        if len(data) <= 700:
+            save("verify", os.path.basename(path), struct.pack("<BBH", 0, 0, len(data)) + data + data)
+
+
+def streams(one, configs):
+    """3 bytes of choices, sizes of chunks, a config, the file."""
+    for choice in (0, 1, 2, 8, 9, 0x0b, 0x10, 0x11, 0x13, 0x40, 0x48, 0x88, 0x8a):
+        for how in (0x00, 0x10, 0x21, 0x32, 0x44, 0x1c):
+            for k, word in enumerate((0x77777777, 0x88888888, 0xffffffff, 0x01f23f40)):
+                config = configs[k % 3] if how == 0x10 else b""
+                save("stream", "%02x-%02x-%d" % (choice, how, k), bytes((choice, how, len(config))) +
+                     bytes(range(3, 3 + (how >> 4))) + config + tiny(None, one, b"", word)[4:])
+    for bits in (2, 3, 8):
+        for choice in (8, 0x0a, 0x10, 0x11):
+            config = configs[1].replace(b'"bits":4', b'"bits":%d' % bits)
+            save("stream", "w%d-%02x" % (bits, choice), bytes((choice, 0x10, len(config), 6)) + config +
+                 tiny(None, one, b"", 0x6db6db6d, bits=bits)[4:])
+
+
 def main():
     for path in find("safetensors/*.safetensors"):
         data = read(path)
@@ -116,6 +169,9 @@ def main():
         config = quant % (bits, 32, b"false", b"gptq")
         for choice in (0, 8, 16, 24):
             save("checkpoint", "w%d-%02x" % (bits, choice), tiny(None, one, config, 0x6db6db6d, bits=bits, choice=choice))
+    journals()
+    sides(one, two)
+    streams(one, configs)
 
 
 main()
