@@ -44,6 +44,10 @@ struct gptq_convert_options {
 	const char *config;  /* a lone file's config; NULL: those beside it */
 	unsigned bits;       /* a lone file's width where nothing else tells; 0: not given */
 	const struct gptq_hooks *hooks;
+	unsigned jobs;       /* files are written by so many threads, 1 to 256; 0: up to 4, as many as there are
+				safetensors files and cores */
+	bool manifest;       /* write the SHA-256 of every file of OUT, in the form of sha256sum ... */
+	const char *manifest_path; /* ... here; NULL: SHA256SUMS in the folder OUT, OUT.sha256 beside the file OUT */
 };
 
 /* One width of the model. */
@@ -110,7 +114,8 @@ struct gptq_convert_report {
 	size_t n_not_copied;
 	uint64_t n_files, n_shards, n_bytes; /* files written, safetensors files among them, bytes in all (in place: with
 						the journal) */
-	uint64_t n_bytes_rewritten, n_bytes_cloned;
+	uint64_t n_bytes_copied, n_bytes_rewritten, n_bytes_cloned; /* read and written; changed; sharing blocks with IN */
+	unsigned jobs;                     /* threads that wrote */
 	uint64_t n_zeros_verified;         /* read back from what was written and compared with the source */
 	uint64_t n_weights_verified;       /* with verify_weights: compared with the source ... */
 	uint64_t n_layers_by_table, n_layers_by_every; /* ... by these proofs (verify.h) */

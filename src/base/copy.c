@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* copy_file_range */
+#define _GNU_SOURCE /* copy_file_range, fallocate */
 #include "base/copy.h"
 
 #include "base/error.h"
@@ -62,9 +62,31 @@ enum gptq_status gq_fsync(int fd, const char *file, struct gptq_error *err)
 	return GPTQ_OK;
 }
 
-static enum gptq_status advance(struct gq_copy_watch *watch, uint64_t n, struct gptq_error *err)
+void gq_copy_begin(struct gq_copy_watch *watch, const char *file, struct gq_sha256 *digest)
+{
+	watch->file = file;
+	watch->digest = digest;
+	watch->begun = 0;
+}
+
+void gq_copy_free(struct gq_copy_watch *watch)
+{
+	gq_free(watch->buffer);
+	watch->buffer = NULL;
+}
+
+static enum gptq_status ask(const struct gq_copy_watch *watch, struct gptq_error *err)
+{
+	if (watch->work)
+		return gq_work_tick(watch->work, watch->worker, 0, watch->file, err);
+	return gq_check_cancel(watch->hooks, err);
+}
+
+enum gptq_status gq_copy_advance(struct gq_copy_watch *watch, uint64_t n, struct gptq_error *err)
 {
 	watch->done += n;
+	if (watch->work)
+		return gq_work_tick(watch->work, watch->worker, n, watch->file, err);
 	if (watch->hooks && watch->hooks->progress)
 		watch->hooks->progress(watch->hooks->ctx, watch->file, watch->done, watch->total);
 	return gq_check_cancel(watch->hooks, err);
@@ -79,42 +101,64 @@ static enum gptq_status became_shorter(const char *file, uint64_t missing, struc
 	return status;
 }
 
-/* The plain way, for everything that copy_file_range does not do. */
+/* Bytes up to `end` are written: the disk is asked to begin, so that the fsync at the end has little left to wait for. */
+static void write_behind(int dst, uint64_t end, struct gq_copy_watch *watch)
+{
+	if (end < watch->begun + WRITE_BEHIND)
+		return;
+	(void)sync_file_range(dst, (off_t)watch->begun, (off_t)(end - watch->begun), SYNC_FILE_RANGE_WRITE);
+	watch->begun = end;
+}
+
+static enum gptq_status put(int dst, const void *data, size_t n, uint64_t offset, struct gq_copy_watch *watch,
+			    struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+
+	if (watch->digest)
+		status = gq_sha256_add(watch->digest, data, n, err);
+	if (status == GPTQ_OK && dst >= 0)
+		status = gq_pwrite_full(dst, data, n, offset, watch->file, err);
+	if (status == GPTQ_OK && dst >= 0)
+		write_behind(dst, offset + n, watch);
+	return status == GPTQ_OK ? gq_copy_advance(watch, n, err) : status;
+}
+
+enum gptq_status gq_copy_put(int dst, const void *data, size_t n, uint64_t offset, struct gq_copy_watch *watch,
+			     struct gptq_error *err)
+{
+	return put(dst, data, n, offset, watch, err);
+}
+
+/*
+ * The plain way, for everything that copy_file_range does not do. Holes of a sparse source come out as zeros that take
+ * room: a checkpoint has none worth keeping, and looking for them costs more calls than it saves.
+ */
 static enum gptq_status copy_by_buffer(int src, uint64_t src_offset, int dst, uint64_t dst_offset, uint64_t n,
 				       struct gq_copy_watch *watch, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
-	char *buffer = gq_malloc_array(BUFFER_SIZE, 1);
-	uint64_t begun = dst_offset; /* up to here the kernel was asked to write back */
 
-	if (!buffer)
+	if (!watch->buffer)
+		watch->buffer = gq_malloc_array(BUFFER_SIZE, 1);
+	if (!watch->buffer)
 		return gq_fail_nomem(err);
 	while (n && status == GPTQ_OK) {
 		size_t want = n < BUFFER_SIZE ? (size_t)n : BUFFER_SIZE;
-		ssize_t r = pread(src, buffer, want, (off_t)src_offset);
+		ssize_t r = pread(src, watch->buffer, want, (off_t)src_offset);
 
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r < 0) {
-			status = gq_fail_errno(err, errno, watch->file, "cannot read");
-		} else if (r == 0) {
-			status = became_shorter(watch->file, n, err);
-		} else {
-			status = gq_pwrite_full(dst, buffer, (size_t)r, dst_offset, watch->file, err);
-			src_offset += (uint64_t)r;
-			dst_offset += (uint64_t)r;
-			n -= (uint64_t)r;
-			if (dst_offset - begun >= WRITE_BEHIND) {
-				/* a hint: the fsync at the end then has little left to wait for */
-				(void)sync_file_range(dst, (off_t)begun, (off_t)(dst_offset - begun),
-						      SYNC_FILE_RANGE_WRITE);
-				begun = dst_offset;
-			}
-			if (status == GPTQ_OK)
-				status = advance(watch, (uint64_t)r, err);
-		}
+		if (r < 0)
+			return gq_fail_errno(err, errno, watch->file, "cannot read");
+		if (r == 0)
+			return became_shorter(watch->file, n, err);
+		status = put(dst, watch->buffer, (size_t)r, dst_offset, watch, err);
+		src_offset += (uint64_t)r;
+		dst_offset += (uint64_t)r;
+		n -= (uint64_t)r;
+		watch->n_copied += dst >= 0 ? (uint64_t)r : 0;
 	}
-	gq_free(buffer);
 	return status;
 }
 
@@ -141,37 +185,55 @@ static bool is_remote(int fd)
 	}
 }
 
-enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t dst_offset, uint64_t n, bool whole_file,
+bool gq_copy_clone(int src, int dst, uint64_t n)
+{
+	struct file_clone_range range = {.src_fd = src, .src_length = n};
+
+	return n && ioctl(dst, FICLONERANGE, &range) == 0;
+}
+
+enum gptq_status gq_copy_reserve(int dst, uint64_t n, const char *file, struct gptq_error *err)
+{
+	int rc;
+
+	if (!n || is_remote(dst)) /* there it may come down to sending zeros */
+		return GPTQ_OK;
+	do {
+		/* not posix_fallocate, which writes into every block where the file system cannot do it */
+		rc = fallocate(dst, 0, 0, (off_t)n);
+	} while (rc != 0 && errno == EINTR);
+	if (rc != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+		return gq_fail_errno(err, errno, file, "cannot write its copy");
+	return GPTQ_OK;
+}
+
+enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t dst_offset, uint64_t n,
 			       struct gq_copy_watch *watch, struct gptq_error *err)
 {
-	enum gptq_status status = gq_check_cancel(watch->hooks, err);
+	enum gptq_status status = ask(watch, err);
 
-	if (status == GPTQ_OK && n && whole_file) {
-		struct file_clone_range range = {
-			.src_fd = src, .src_offset = src_offset, .src_length = n, .dest_offset = dst_offset};
-
-		if (ioctl(dst, FICLONERANGE, &range) == 0) {
-			watch->n_cloned += n;
-			return advance(watch, n, err);
-		}
-	}
-	if (status == GPTQ_OK && !is_remote(src))
+	if (status == GPTQ_OK && (watch->digest || dst < 0 || !is_remote(src)))
 		return copy_by_buffer(src, src_offset, dst, dst_offset, n, watch, err);
 	while (status == GPTQ_OK && n) {
 		off_t from = (off_t)src_offset, to = (off_t)dst_offset;
-		ssize_t r = copy_file_range(src, &from, dst, &to, n < KERNEL_CHUNK ? (size_t)n : KERNEL_CHUNK, 0);
+		size_t want = n < KERNEL_CHUNK ? (size_t)n : KERNEL_CHUNK;
+		ssize_t r = copy_file_range(src, &from, dst, &to, want, 0);
 
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG))
-			return gq_fail_errno(err, errno, watch->file,
-					     errno == EIO ? "cannot copy it" : "cannot write its copy");
-		if (r <= 0) /* not supported here, or a file system that claims to be at its end: read it ourselves */
+		if (r < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+			return gq_fail_errno(err, errno, watch->file, "cannot write its copy");
+		/*
+		 * Not supported here, a file system that claims to be at its end or to have done more than it was asked
+		 * for, or an error that reading and writing will meet again and name: we do it ourselves.
+		 */
+		if (r <= 0 || (size_t)r > want)
 			return copy_by_buffer(src, src_offset, dst, dst_offset, n, watch, err);
 		src_offset += (uint64_t)r;
 		dst_offset += (uint64_t)r;
 		n -= (uint64_t)r;
-		status = advance(watch, (uint64_t)r, err);
+		watch->n_copied += (uint64_t)r;
+		status = gq_copy_advance(watch, (uint64_t)r, err);
 	}
 	return status;
 }

@@ -22,7 +22,8 @@ struct gq_work {
 	size_t n, next;
 	unsigned n_running;
 	uint64_t done;
-	bool cancelled;
+	const char *file; /* that moved last */
+	bool cancelled, abandoned;
 	size_t failed_item; /* n: none */
 	struct gptq_error error;
 };
@@ -57,7 +58,8 @@ enum gptq_status gq_work_tick(struct gq_work *work, unsigned worker, uint64_t by
 	}
 	pthread_mutex_lock(&work->lock);
 	done = work->done += bytes;
-	cancelled = work->cancelled;
+	work->file = file;
+	cancelled = work->cancelled || work->abandoned;
 	pthread_mutex_unlock(&work->lock);
 	if (cancelled)
 		return gq_fail(err, GPTQ_E_CANCELLED, "stopped on request; nothing was left behind");
@@ -66,10 +68,29 @@ enum gptq_status gq_work_tick(struct gq_work *work, unsigned worker, uint64_t by
 	return GPTQ_OK;
 }
 
+void gq_work_abandon(struct gq_work *work)
+{
+	pthread_mutex_lock(&work->lock);
+	work->abandoned = true;
+	pthread_mutex_unlock(&work->lock);
+}
+
+/* Is this failure to be told rather than the one that is noted? Who was only told to stop has nothing to say. */
+static bool is_first(const struct gq_work *work, size_t item, enum gptq_status status)
+{
+	bool stopped = status == GPTQ_E_CANCELLED;
+
+	if (status == GPTQ_OK || work->failed_item == work->n)
+		return status != GPTQ_OK;
+	if (stopped != (work->error.status == GPTQ_E_CANCELLED))
+		return !stopped;
+	return item < work->failed_item;
+}
+
 static void work_off(struct gq_work *work, unsigned worker)
 {
 	pthread_mutex_lock(&work->lock);
-	while (work->next < work->n && work->failed_item == work->n && !work->cancelled) {
+	while (work->next < work->n && work->failed_item == work->n && !work->cancelled && !work->abandoned) {
 		size_t item = work->next++;
 		struct gptq_error e;
 		enum gptq_status status;
@@ -78,7 +99,7 @@ static void work_off(struct gq_work *work, unsigned worker)
 		status = work->fn(work->ctx, item, work, worker, &e);
 		pthread_mutex_lock(&work->lock);
 		/* Items before this one have begun and will end, so the first failure is always seen. */
-		if (status != GPTQ_OK && item < work->failed_item) {
+		if (is_first(work, item, status)) {
 			work->failed_item = item;
 			work->error = e;
 			work->error.status = status;
@@ -102,6 +123,7 @@ static void wait_for_others(struct gq_work *work)
 {
 	pthread_mutex_lock(&work->lock);
 	while (work->n_running > 0) {
+		const char *file = work->file ? work->file : "";
 		uint64_t done = work->done;
 		struct timespec until;
 
@@ -113,7 +135,7 @@ static void wait_for_others(struct gq_work *work)
 			continue;
 		pthread_mutex_unlock(&work->lock);
 		if (work->hooks->progress)
-			work->hooks->progress(work->hooks->ctx, "", done, work->total);
+			work->hooks->progress(work->hooks->ctx, file, done, work->total);
 		if (work->hooks->cancelled && work->hooks->cancelled(work->hooks->ctx)) {
 			pthread_mutex_lock(&work->lock);
 			work->cancelled = true;

@@ -22,6 +22,12 @@ unsigned gq_work_threads(unsigned jobs, size_t n);
 enum gptq_status gq_work_run(size_t n, unsigned n_threads, gq_work_fn fn, void *ctx, const struct gptq_hooks *hooks,
 			     uint64_t total, struct gptq_error *err);
 
+/*
+ * For fn, before it returns a failure after which nothing of the other items is wanted: they are given up at their next
+ * tick, and this failure is the outcome, which then depends on time.
+ */
+void gq_work_abandon(struct gq_work *work);
+
 /* For fn, often: so many bytes more are through, of this file. GPTQ_E_CANCELLED: give up. */
 enum gptq_status gq_work_tick(struct gq_work *work, unsigned worker, uint64_t bytes, const char *file,
 			      struct gptq_error *err);

@@ -2,6 +2,7 @@
 #include "base/tree.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -198,6 +199,8 @@ static enum gptq_status visit(struct walk *w, int dirfd, const char *name, char 
 				    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 				    .dev = (uint64_t)st.st_dev,
 				    .ino = (uint64_t)st.st_ino,
+				    .mtime_ns = gq_time_ns(st.st_mtim),
+				    .ctime_ns = gq_time_ns(st.st_ctim),
 				    .is_link = is_link};
 	if (!e->is_dir)
 		return GPTQ_OK;

@@ -12,7 +12,8 @@ struct gq_tree_entry {
 	bool is_dir;
 	uint64_t size;
 	uint64_t dev, ino;
-	bool is_link; /* the last component is a symbolic link (size, dev and ino are its target's) */
+	int64_t mtime_ns, ctime_ns;
+	bool is_link; /* the last component is a symbolic link (the figures are its target's) */
 };
 
 struct gq_tree {

@@ -15,11 +15,6 @@
 /* More descriptors than this are not kept open: a checkpoint may have more shards than a process has descriptors. */
 #define MAX_OPEN 128
 
-static int64_t mtime_of(const struct stat *st)
-{
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
 static enum gptq_status begin(struct gq_shards *shards, struct gptq_error *err)
 {
 	*shards = (struct gq_shards){0};
@@ -66,7 +61,7 @@ static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s,
 	if (fstat(s->fd, &st) != 0)
 		return gq_fail_errno(err, errno, s->path, "cannot look at the file");
 	if ((uint64_t)st.st_size != s->size || (uint64_t)st.st_dev != s->dev || (uint64_t)st.st_ino != s->ino ||
-	    mtime_of(&st) != s->mtime_ns) {
+	    gq_time_ns(st.st_mtim) != s->mtime_ns || gq_time_ns(st.st_ctim) != s->ctime_ns) {
 		status = gq_fail(err, GPTQ_E_IO, "the file changed while it was being read");
 		gq_error_file(err, s->path);
 		return status;
@@ -86,24 +81,37 @@ enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, 
 	return status;
 }
 
-enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,
-				   size_t nbytes, struct gptq_error *err)
+enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
 {
-	struct gq_shard *s = &shards->items[tensor->shard];
+	struct gq_shard *s = &shards->items[shard];
 	enum gptq_status status;
-	int fd;
 
 	pthread_mutex_lock(shards->lock);
 	status = open_shard(shards, s, err);
-	fd = s->fd;
+	*fd = s->fd;
 	s->users += status == GPTQ_OK;
 	pthread_mutex_unlock(shards->lock);
+	return status;
+}
+
+void gq_shard_let_go(struct gq_shards *shards, uint32_t shard)
+{
+	pthread_mutex_lock(shards->lock);
+	shards->items[shard].users--;
+	pthread_mutex_unlock(shards->lock);
+}
+
+enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,
+				   size_t nbytes, struct gptq_error *err)
+{
+	enum gptq_status status;
+	int fd;
+
+	status = gq_shard_hold(shards, tensor->shard, &fd, err);
 	if (status != GPTQ_OK)
 		return status;
-	status = gq_pread_full(fd, dst, nbytes, tensor->offset + offset, s->path, err);
-	pthread_mutex_lock(shards->lock);
-	s->users--;
-	pthread_mutex_unlock(shards->lock);
+	status = gq_pread_full(fd, dst, nbytes, tensor->offset + offset, shards->items[tensor->shard].path, err);
+	gq_shard_let_go(shards, tensor->shard);
 	return status;
 }
 
@@ -142,7 +150,8 @@ static enum gptq_status read_header(struct gq_shards *shards, uint32_t i, struct
 		s->size = (uint64_t)st.st_size;
 		s->dev = (uint64_t)st.st_dev;
 		s->ino = (uint64_t)st.st_ino;
-		s->mtime_ns = mtime_of(&st);
+		s->mtime_ns = gq_time_ns(st.st_mtim);
+		s->ctime_ns = gq_time_ns(st.st_ctim);
 		status = gq_st_open(s->fd, s->size, s->path, NULL, &s->st, &diagnosis, &e);
 		if (shards->n_open > MAX_OPEN)
 			close_all(shards);

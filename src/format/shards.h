@@ -16,7 +16,7 @@ struct gq_shard {
 	int fd;          /* -1 while closed */
 	unsigned users;  /* reads under way on fd: it is not closed under them */
 	uint64_t size, dev, ino;
-	int64_t mtime_ns;
+	int64_t mtime_ns, ctime_ns;
 	struct gq_st *st; /* NULL if the header could not be read */
 };
 
@@ -82,8 +82,12 @@ const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const cha
 const struct gq_tensor *gq_shards_guess(const struct gq_shards *shards, size_t i, const char *name, size_t n);
 
 /* Opens (or hands out again) the descriptor of a shard, which stays open until the next call on these shards.
- * GPTQ_E_IO, also if the file is no longer the one whose header was read (size, inode or modification time differ). */
+ * GPTQ_E_IO, also if the file is no longer the one whose header was read (size, inode, or a time of change differ). */
 enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
+
+/* The same, for several threads: the descriptor stays open until gq_shard_let_go(), which belongs to a success alone. */
+enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
+void gq_shard_let_go(struct gq_shards *shards, uint32_t shard);
 
 /* Reads nbytes of a tensor from its byte `offset` on. The span was checked against the file's size. Several threads may
  * read at once. */

@@ -381,6 +381,7 @@ void gq_convert_free(struct gq_conversion *cv)
 	}
 	for (size_t i = 0; i < cv->n_texts; i++)
 		gq_free(cv->texts[i].data);
+	gq_free(cv->written);
 	gq_free(cv->units);
 	gq_free(cv->texts);
 }
@@ -394,7 +395,6 @@ enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *e
 					.accept_damaged = o->accept_damaged,
 					.per_layer = o->per_layer,
 					.relabel = o->relabel};
-	cv->watch.hooks = o->hooks;
 	cv->units = gq_calloc(1, sizeof(*cv->units));
 	cv->report = gq_calloc(1, sizeof(*cv->report));
 	return cv->units && cv->report ? GPTQ_OK : gq_fail_nomem(err);

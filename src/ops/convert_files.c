@@ -84,7 +84,7 @@ static bool names_file(const char *text, size_t size, const char *word)
 	return false;
 }
 
-enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char *name, bool *stale,
+static enum gptq_status is_stale(const struct gq_conversion *cv, const char *name, bool *stale,
 				      struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
@@ -115,6 +115,13 @@ enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char
 	return status;
 }
 
+enum gptq_status gq_is_left_out(const struct gq_conversion *cv, const char *name, bool *left_out,
+				struct gptq_error *err)
+{
+	*left_out = false;
+	return is_stale(cv, name, left_out, err);
+}
+
 static bool is_other_weights(const char *name)
 {
 	static const char *const suffixes[] = {".bin", ".pt", ".pth", ".ckpt", ".gguf"};
@@ -137,7 +144,7 @@ static enum gptq_status plan_in_place(struct gq_conversion *cv, struct gptq_erro
 
 		if (tree->entries[i].is_dir)
 			continue;
-		status = gq_is_stale_checksum(cv, name, &stale, err);
+		status = is_stale(cv, name, &stale, err);
 		if (status == GPTQ_OK && stale)
 			status = gq_report_warn(cv->report, "checksums-stale", err,
 						"%s names a file that changes, and stays as it is: make it anew", name);
@@ -165,7 +172,7 @@ enum gptq_status gq_convert_plan_files(struct gq_conversion *cv, struct gptq_err
 
 		if (e->is_dir)
 			continue;
-		status = gq_is_stale_checksum(cv, e->path, &stale, err);
+		status = is_stale(cv, e->path, &stale, err);
 		if (status != GPTQ_OK)
 			break;
 		if (stale) {
@@ -180,6 +187,5 @@ enum gptq_status gq_convert_plan_files(struct gq_conversion *cv, struct gptq_err
 			status = gq_report_warn(r, "other-weights", err,
 						"%s was copied as it is and keeps the old zero points", e->path);
 	}
-	cv->watch.total = r->n_bytes;
 	return status;
 }

@@ -6,9 +6,11 @@
  *   convert_strays.c  the same for safetensors files outside the model
  *   convert_plan.c    count zero points, decide the written style, labels and warnings
  *   convert_files.c   which file goes over how
- *   convert_write.c   write everything under a temporary name
+ *   convert_write.c   write everything under a temporary name,
+ *   convert_shard.c   safetensors files in one pass
  *   convert_check.c   read it back
  *   convert_prove.c   and, if asked for, compare all weights
+ *   convert_manifest.c   write the digests of all files, if asked for
  *   convert.c         rename, hand out the report
  */
 #ifndef GQ_OPS_CONVERT_INTERNAL_H
@@ -36,6 +38,25 @@ struct gq_new_text {
 	bool changed;
 };
 
+/* A file of OUT, and how it came there. */
+struct gq_written {
+	const char *name;                  /* relative; a lone file's path in IN; borrowed */
+	const struct gq_tree_entry *entry; /* NULL for a lone file */
+	struct gq_unit *unit;              /* whose safetensors file it is, NULL if of none ... */
+	uint32_t shard;                    /* ... and which of its files */
+	uint64_t size, n_copied, n_rewritten, n_shared;
+	char sha256[GQ_SHA256_HEX];        /* with a manifest */
+};
+
+/* What one thread writes files with. */
+struct gq_writer {
+	struct gq_conversion *cv;
+	struct gq_copy_watch watch;
+	struct gq_sha256 digest;
+	unsigned char *rows; /* of zero points */
+	size_t rows_size;
+};
+
 struct gq_conversion {
 	const struct gptq_convert_options *options;
 	struct gq_wishes wishes;
@@ -50,7 +71,8 @@ struct gq_conversion {
 	size_t n_texts;
 	struct gptq_convert_report *report;
 	struct gq_output output;
-	struct gq_copy_watch watch;
+	struct gq_written *written; /* in the order of names */
+	size_t n_written;
 	struct gq_prover prover; /* with options->verify_weights */
 };
 
@@ -85,6 +107,9 @@ enum gptq_status gq_convert_strays(struct gq_conversion *cv, struct gptq_error *
 
 enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err);
+/* Into dst, a new file: shard `shard` of the unit. */
+enum gptq_status gq_write_shard(struct gq_writer *writer, struct gq_unit *unit, uint32_t shard, int dst,
+				struct gq_written *out, struct gptq_error *err);
 enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *err);
 /* Compares the weights of a unit with those of its files as they were written. */
 enum gptq_status gq_convert_prove(struct gq_conversion *cv, struct gq_unit *unit, struct gq_shards *written,
@@ -100,9 +125,9 @@ enum gptq_status gq_report_not_copied(struct gptq_convert_report *r, const char 
 /* Warnings about files that are left out or keep the old zero points, and the bytes to write. */
 enum gptq_status gq_convert_plan_files(struct gq_conversion *cv, struct gptq_error *err);
 
-/* Will the tree entry stay out of OUT (a checksum file that names a file that changes)? */
-enum gptq_status gq_is_stale_checksum(const struct gq_conversion *cv, const char *name, bool *stale,
-				      struct gptq_error *err);
+/* Will the file stay out of OUT: a checksum file that names a file that changes, or whose place the manifest takes? */
+enum gptq_status gq_is_left_out(const struct gq_conversion *cv, const char *name, bool *left_out,
+				struct gptq_error *err);
 
 /* The unit and shard that the file `name` of the folder is, if it is one. */
 struct gq_unit *gq_unit_of_file(const struct gq_conversion *cv, const char *name, uint32_t *shard);

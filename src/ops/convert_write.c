@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing OUT under its temporary name: shards with their zero points shifted, configs with new labels, the rest. */
-#include "base/checked.h"
+/*
+ * Writing OUT under its temporary name. First the folders, then the files, the largest first, in several threads: each
+ * writes one file after the other. What was written is noted in the order of names, whoever wrote it when.
+ */
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "ops/convert_internal.h"
 
 #include <errno.h>
@@ -12,7 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHIFT_BUFFER ((size_t)1 << 20)
+#define MAX_THREADS 4 /* unless told otherwise: more do not make a disk faster */
+
+struct writing {
+	struct gq_conversion *cv;
+	struct gq_writer *writers; /* one a thread */
+	struct gq_written **order; /* the files, the largest first */
+};
 
 /* A new file for writing, created with the mode that umask gives. */
 static enum gptq_status create(const char *path, int *fd, struct gptq_error *err)
@@ -31,182 +40,214 @@ static enum gptq_status finish(int fd, const char *path, enum gptq_status status
 	return status;
 }
 
-/* Shifts one layer's qzeros from src into dst, whose data begin `grown` bytes later. */
-static enum gptq_status write_qzeros(struct gq_conversion *cv, struct gq_unit *u, size_t i, int dst, uint64_t grown,
-				     unsigned char *buffer, size_t buffer_size, struct gptq_error *err)
+/* ------------------------------------------------------------------------------------------------- one file */
+
+static enum gptq_status changed_meanwhile(const struct gq_tree_entry *e, int src, const char *from,
+					  struct gptq_error *err)
 {
-	const struct gq_layer *l = &u->source.layers.items[i];
-	size_t row = (size_t)l->zero_row_bytes, at_once = buffer_size / row;
-	enum gptq_status status = GPTQ_OK;
+	enum gptq_status status;
+	struct stat st;
 
-	for (uint64_t g = 0; g < l->groups && status == GPTQ_OK; g += at_once) {
-		size_t rows = l->groups - g < at_once ? (size_t)(l->groups - g) : at_once;
-
-		status = gq_tensor_read_at(&u->source.shards, l->qzeros, g * row, buffer, rows * row, err);
-		if (status == GPTQ_OK)
-			status = gptq_zeros_shift(buffer, rows, row, l->pack.bits, l->pack.word_bits, u->formats[i],
-						  cv->to, gq_layer_style(cv, u, i), err);
-		if (status == GPTQ_OK)
-			status = gq_pwrite_full(dst, buffer, rows * row, l->qzeros->offset + grown + g * row,
-						cv->watch.file, err);
-	}
-	cv->report->n_bytes_rewritten += l->qzeros->nbytes;
+	if (fstat(src, &st) != 0)
+		return gq_fail_errno(err, errno, from, "cannot look at the file");
+	if ((uint64_t)st.st_size == e->size && (uint64_t)st.st_dev == e->dev && (uint64_t)st.st_ino == e->ino &&
+	    gq_time_ns(st.st_mtim) == e->mtime_ns && gq_time_ns(st.st_ctim) == e->ctime_ns)
+		return GPTQ_OK;
+	status = gq_fail(err, GPTQ_E_IO, "the file changed while it was being copied");
+	gq_error_file(err, from);
 	return status;
-}
-
-static enum gptq_status write_all_qzeros(struct gq_conversion *cv, struct gq_unit *u, uint32_t shard, int dst,
-					 uint64_t grown, struct gptq_error *err)
-{
-	enum gptq_status status = GPTQ_OK;
-	size_t size = SHIFT_BUFFER;
-	unsigned char *buffer;
-
-	for (size_t i = 0; i < u->source.layers.n; i++)
-		if (u->source.layers.items[i].zero_row_bytes > size)
-			size = (size_t)u->source.layers.items[i].zero_row_bytes;
-	buffer = gq_malloc_array(size, 1);
-	if (!buffer)
-		return gq_fail_nomem(err);
-	for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++) {
-		if (u->source.layers.items[i].qzeros->shard != shard || !gq_layer_changes(cv, u, i))
-			continue;
-		status = gq_check_cancel(cv->options->hooks, err);
-		if (status == GPTQ_OK)
-			status = write_qzeros(cv, u, i, dst, grown, buffer, size, err);
-	}
-	gq_free(buffer);
-	return status;
-}
-
-/*
- * One safetensors file: a copy of the whole (shared blocks where the file system can), then the new header and the
- * shifted zero points over it. Where the header grew, the data move up by `grown` bytes.
- */
-static enum gptq_status write_shard(struct gq_conversion *cv, struct gq_unit *u, uint32_t shard, const char *path,
-				    struct gptq_error *err)
-{
-	const struct gq_shard *s = &u->source.shards.items[shard];
-	struct gq_buf header = {0};
-	uint64_t grown = 0;
-	int src, dst = -1;
-	enum gptq_status status = gq_shard_fd(&u->source.shards, shard, &src, err);
-
-	if (status == GPTQ_OK)
-		status = gq_new_header(cv, u, shard, &header, err);
-	if (status == GPTQ_OK)
-		status = create(path, &dst, err);
-	if (status != GPTQ_OK)
-		goto out;
-	if (header.size > s->st->header_size) {
-		grown = header.size - s->st->header_size;
-		status = gq_copy_range(src, s->st->data_start, dst, s->st->data_start + grown, s->st->data_size, false,
-				       &cv->watch, err);
-	} else {
-		status = gq_copy_range(src, 0, dst, 0, s->size, true, &cv->watch, err);
-	}
-	if (status == GPTQ_OK && header.size) {
-		unsigned char length[8];
-
-		gq_store_le(length, header.size, 8);
-		status = gq_pwrite_full(dst, length, 8, 0, path, err);
-		if (status == GPTQ_OK)
-			status = gq_pwrite_full(dst, header.data, header.size, 8, path, err);
-		cv->report->n_bytes_rewritten += 8 + header.size;
-	}
-	if (status == GPTQ_OK)
-		status = write_all_qzeros(cv, u, shard, dst, grown, err);
-	if (status == GPTQ_OK) /* the identity once more: what was copied must be what was judged */
-		status = gq_shard_fd(&u->source.shards, shard, &src, err);
-out:
-	if (dst >= 0)
-		status = finish(dst, path, status, err);
-	gq_buf_free(&header);
-	return status;
-}
-
-static enum gptq_status write_text(const struct gq_new_text *t, const char *path, struct gptq_error *err)
-{
-	int fd;
-	enum gptq_status status = create(path, &fd, err);
-
-	if (status != GPTQ_OK)
-		return status;
-	status = gq_pwrite_full(fd, t->data, t->size, 0, path, err);
-	return finish(fd, path, status, err);
 }
 
 /* A file that stays as it is. */
-static enum gptq_status copy_file(struct gq_conversion *cv, const char *from, const struct gq_tree_entry *e,
-				  const char *path, struct gptq_error *err)
+static enum gptq_status copy_file(struct gq_writer *w, struct gq_written *f, int dst, struct gptq_error *err)
 {
-	struct stat st;
-	uint64_t size;
-	int src, dst;
-	enum gptq_status status = gq_open_read(from, &src, &size, err);
+	char *from = gq_path_join(w->cv->units[0].source.dir, f->entry->path);
+	enum gptq_status status = from ? GPTQ_OK : gq_fail_nomem(err);
+	bool shared = false;
+	int src = -1;
 
+	if (status == GPTQ_OK)
+		status = gq_open_read(from, &src, &f->size, err);
+	if (status == GPTQ_OK)
+		status = changed_meanwhile(f->entry, src, from, err);
 	if (status != GPTQ_OK)
-		return status;
-	status = create(path, &dst, err);
-	if (status == GPTQ_OK) {
-		status = gq_copy_range(src, 0, dst, 0, size, true, &cv->watch, err);
-		if (status == GPTQ_OK && (fstat(src, &st) != 0 || (uint64_t)st.st_size != e->size || size != e->size ||
-					  (uint64_t)st.st_ino != e->ino)) {
-			status = gq_fail(err, GPTQ_E_IO, "the file changed while it was being copied");
-			gq_error_file(err, from);
-		}
-		status = finish(dst, path, status, err);
-	}
-	close(src);
+		goto out;
+	shared = gq_copy_clone(src, dst, f->size);
+	f->n_shared = shared ? f->size : 0;
+	if (!shared)
+		status = gq_copy_reserve(dst, f->size, w->watch.file, err);
+	if (status == GPTQ_OK && shared && !w->watch.digest)
+		status = gq_copy_advance(&w->watch, f->size, err);
+	else if (status == GPTQ_OK)
+		status = gq_copy_range(src, 0, shared ? -1 : dst, 0, f->size, &w->watch, err);
+	if (status == GPTQ_OK)
+		status = changed_meanwhile(f->entry, src, from, err);
+out:
+	if (src >= 0)
+		close(src);
+	gq_free(from);
 	return status;
 }
 
-static enum gptq_status write_entry(struct gq_conversion *cv, const struct gq_tree_entry *e, struct gptq_error *err)
+static enum gptq_status fill(struct gq_writer *w, struct gq_written *f, int dst, struct gptq_error *err)
 {
-	const struct gq_source *s = &cv->units[0].source;
-	char *from = gq_path_join(s->dir, e->path), *to = gq_path_join(cv->output.temp_path, e->path);
-	const struct gq_new_text *text = gq_text_of_file(cv, e->path);
-	enum gptq_status status = from && to ? gq_check_cancel(cv->options->hooks, err) : gq_fail_nomem(err);
-	bool stale = false;
-	uint32_t shard;
-	struct gq_unit *u;
+	const struct gq_new_text *text = f->entry ? gq_text_of_file(w->cv, f->name) : NULL;
 
-	cv->watch.file = e->path;
-	if (status == GPTQ_OK && e->is_dir) {
-		if (mkdir(to, 0777) != 0)
-			status = gq_fail_errno(err, errno, to, "cannot create the folder");
-		goto out;
-	}
+	if (f->unit)
+		return gq_write_shard(w, f->unit, f->shard, dst, f, err);
+	if (!text)
+		return copy_file(w, f, dst, err);
+	f->size = text->size;
+	return gq_copy_put(dst, text->data, text->size, 0, &w->watch, err);
+}
+
+static enum gptq_status write_file(struct gq_writer *w, struct gq_written *f, struct gptq_error *err)
+{
+	const char *temp = w->cv->output.temp_path;
+	char *path = f->entry ? gq_path_join(temp, f->name) : gq_strdup(temp);
+	struct gq_sha256 *digest = w->cv->options->manifest ? &w->digest : NULL;
+	enum gptq_status status = path ? GPTQ_OK : gq_fail_nomem(err);
+	uint64_t copied = w->watch.n_copied;
+	int dst;
+
+	gq_copy_begin(&w->watch, f->name, digest);
+	if (status == GPTQ_OK && digest)
+		status = gq_sha256_begin(digest, err);
 	if (status == GPTQ_OK)
-		status = gq_is_stale_checksum(cv, e->path, &stale, err);
-	if (status != GPTQ_OK || stale)
-		goto out;
-	u = gq_unit_of_file(cv, e->path, &shard);
-	if (u)
-		status = write_shard(cv, u, shard, to, err);
-	else if (text)
-		status = write_text(text, to, err);
+		status = create(path, &dst, err);
+	if (status == GPTQ_OK)
+		status = finish(dst, path, fill(w, f, dst, err), err);
+	if (status == GPTQ_OK && digest)
+		status = gq_sha256_end(digest, f->sha256, err);
+	f->n_copied = w->watch.n_copied - copied;
+	gq_free(path);
+	return status;
+}
+
+/* --------------------------------------------------------------------------------------------------- all files */
+
+static enum gptq_status write_item(void *ctx, size_t item, struct gq_work *work, unsigned worker,
+				   struct gptq_error *err)
+{
+	struct writing *writing = ctx;
+	struct gq_writer *w = &writing->writers[worker];
+	enum gptq_status status;
+
+	w->watch.work = work;
+	w->watch.worker = worker;
+	status = gq_work_tick(work, worker, 0, writing->order[item]->name, err);
+	if (status == GPTQ_OK)
+		status = write_file(w, writing->order[item], err);
+	if (status != GPTQ_OK && status != GPTQ_E_CANCELLED)
+		gq_work_abandon(work);
+	return status;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct gq_written *x = *(struct gq_written *const *)a, *y = *(struct gq_written *const *)b;
+
+	if (x->size != y->size)
+		return x->size < y->size ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static unsigned threads_for(const struct gq_conversion *cv)
+{
+	size_t n_shards = 0;
+	unsigned n;
+
+	if (cv->options->jobs)
+		return gq_work_threads(cv->options->jobs, cv->n_written);
+	for (size_t i = 0; i < cv->n_written; i++)
+		n_shards += cv->written[i].unit != NULL;
+	n = gq_work_threads(0, n_shards);
+	return n < MAX_THREADS ? n : MAX_THREADS;
+}
+
+static enum gptq_status write_files(struct gq_conversion *cv, struct gptq_error *err)
+{
+	struct writing w = {.cv = cv};
+	unsigned n = cv->report->jobs = threads_for(cv);
+	enum gptq_status status;
+
+	w.writers = gq_calloc(n, sizeof(*w.writers));
+	w.order = gq_malloc_array(cv->n_written, sizeof(struct gq_written *));
+	status = w.writers && w.order ? GPTQ_OK : gq_fail_nomem(err);
+	if (status == GPTQ_OK) {
+		for (unsigned i = 0; i < n; i++)
+			w.writers[i].cv = cv;
+		for (size_t i = 0; i < cv->n_written; i++)
+			w.order[i] = &cv->written[i];
+		qsort(w.order, cv->n_written, sizeof(struct gq_written *), largest_first);
+		status = gq_work_run(cv->n_written, n, write_item, &w, cv->options->hooks, cv->report->n_bytes, err);
+	}
+	for (unsigned i = 0; i < n && w.writers; i++) {
+		gq_copy_free(&w.writers[i].watch);
+		gq_sha256_free(&w.writers[i].digest);
+		gq_free(w.writers[i].rows);
+	}
+	gq_free(w.writers);
+	gq_free(w.order);
+	return status;
+}
+
+static void add_file(struct gq_conversion *cv, const char *name, const struct gq_tree_entry *e, uint64_t size)
+{
+	struct gq_written *f = &cv->written[cv->n_written++];
+
+	*f = (struct gq_written){.name = name, .entry = e, .size = size};
+	if (e)
+		f->unit = gq_unit_of_file(cv, name, &f->shard);
 	else
-		status = copy_file(cv, from, e, to, err);
-	cv->report->n_files++;
-	cv->report->n_shards += u != NULL;
-out:
-	gq_free(from);
-	gq_free(to);
+		f->unit = &cv->units[0];
+}
+
+/* Makes a folder, or notes a file. */
+static enum gptq_status begin_entry(struct gq_conversion *cv, const struct gq_tree_entry *e, struct gptq_error *err)
+{
+	enum gptq_status status = gq_check_cancel(cv->options->hooks, err);
+	bool left_out = false;
+	char *path;
+
+	if (status != GPTQ_OK)
+		return status;
+	if (!e->is_dir) {
+		status = gq_is_left_out(cv, e->path, &left_out, err);
+		if (status == GPTQ_OK && !left_out)
+			add_file(cv, e->path, e, e->size);
+		return status;
+	}
+	path = gq_path_join(cv->output.temp_path, e->path);
+	if (!path)
+		return gq_fail_nomem(err);
+	if (mkdir(path, 0777) != 0)
+		status = gq_fail_errno(err, errno, path, "cannot create the folder");
+	gq_free(path);
 	return status;
 }
 
 enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
+	struct gptq_convert_report *r = cv->report;
 	enum gptq_status status = GPTQ_OK;
 
-	if (s->file) {
-		cv->watch.file = s->file;
-		status = write_shard(cv, &cv->units[0], 0, cv->output.temp_path, err);
-		cv->report->n_files = cv->report->n_shards = 1;
-	}
+	cv->written = gq_calloc(s->tree.n_entries + 1, sizeof(*cv->written));
+	if (!cv->written)
+		return gq_fail_nomem(err);
+	if (s->file)
+		add_file(cv, s->file, NULL, s->shards.items[0].size);
 	for (size_t i = 0; i < s->tree.n_entries && status == GPTQ_OK; i++)
-		status = write_entry(cv, &s->tree.entries[i], err);
-	cv->report->n_bytes_cloned = cv->watch.n_cloned;
+		status = begin_entry(cv, &s->tree.entries[i], err);
+	if (status == GPTQ_OK)
+		status = write_files(cv, err);
+	r->n_files = cv->n_written;
+	for (size_t i = 0; i < cv->n_written; i++) {
+		r->n_shards += cv->written[i].unit != NULL;
+		r->n_bytes_rewritten += cv->written[i].n_rewritten;
+		r->n_bytes_copied += cv->written[i].n_copied;
+		r->n_bytes_cloned += cv->written[i].n_shared;
+	}
 	return status;
 }
