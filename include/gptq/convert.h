@@ -76,6 +76,27 @@ struct gptq_convert_warning {
 	char *text;
 };
 
+/* A line of the manifest. */
+struct gptq_convert_digest {
+	char *name; /* relative to OUT; a lone file's name; "-" for a stream; masked */
+	uint64_t n_bytes;
+	char sha256[65];
+};
+
+/* What time was spent on. */
+enum gptq_phase {
+	GPTQ_PHASE_OPEN = 0, /* headers and configs read */
+	GPTQ_PHASE_SURVEY,   /* tensors judged, zero points counted, everything decided */
+	GPTQ_PHASE_WRITE,    /* OUT written and synced; in place: all that is done to the files */
+	GPTQ_PHASE_CHECK,    /* zero points and labels read back */
+	GPTQ_PHASE_PROVE,    /* all weights compared */
+	GPTQ_PHASE_FINISH,   /* manifest, folders synced, renamed */
+	GPTQ_N_PHASES,
+};
+
+/* "open", "survey", "write", "check", "prove", "finish". Never NULL. */
+GPTQ_API const char *gptq_phase_name(enum gptq_phase phase);
+
 /* What became of an interrupted in-place conversion. */
 enum gptq_recovery {
 	GPTQ_RECOVERY_NONE = 0, /* there was none */
@@ -115,7 +136,11 @@ struct gptq_convert_report {
 	uint64_t n_files, n_shards, n_bytes; /* files written, safetensors files among them, bytes in all (in place: with
 						the journal) */
 	uint64_t n_bytes_copied, n_bytes_rewritten, n_bytes_cloned; /* read and written; changed; sharing blocks with IN */
+	char *manifest;                    /* its path, masked; NULL: none was written */
+	struct gptq_convert_digest *digests; /* what it says, in the order of names */
+	size_t n_digests;
 	unsigned jobs;                     /* threads that wrote */
+	double seconds[GPTQ_N_PHASES];
 	uint64_t n_zeros_verified;         /* read back from what was written and compared with the source */
 	uint64_t n_weights_verified;       /* with verify_weights: compared with the source ... */
 	uint64_t n_layers_by_table, n_layers_by_every; /* ... by these proofs (verify.h) */

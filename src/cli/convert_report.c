@@ -4,6 +4,7 @@
 #include "json_out.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 static const char *format_word(enum gptq_zeros_format format)
 {
@@ -121,6 +122,10 @@ static void print_tail(FILE *out, const struct gptq_convert_report *r)
 	}
 	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
 		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
+	if (r->manifest) {
+		head(out, "manifest");
+		fprintf(out, "%s, %zu file%s\n", r->manifest, r->n_digests, r->n_digests == 1 ? "" : "s");
+	}
 	head(out, "verified");
 	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
 	if (r->verify_device) {
@@ -155,6 +160,41 @@ static void print_recovery(FILE *out, const char *path, const struct gptq_conver
 		return;
 	head(out, "verified");
 	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
+}
+
+/* The most memory that this process had in use, in bytes; 0 where nobody tells. */
+static uint64_t peak_memory(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	struct rusage usage;
+	char line[256];
+	unsigned long long kib = 0;
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmHWM: %llu kB", &kib) != 1)
+			kib = 0;
+	if (f)
+		fclose(f);
+	if (!kib && getrusage(RUSAGE_SELF, &usage) == 0)
+		kib = (unsigned long long)usage.ru_maxrss;
+	return (uint64_t)kib * 1024;
+}
+
+/* What it cost. */
+static void print_performance(FILE *out, const struct gptq_convert_report *r)
+{
+	char a[32], b[32], c[32];
+
+	head(out, "bytes");
+	fprintf(out, "%s copied, %s rewritten, %s shared with IN\n", cli_size(a, r->n_bytes_copied),
+		cli_size(b, r->n_bytes_rewritten), cli_size(c, r->n_bytes_cloned));
+	head(out, "seconds");
+	for (int i = 0; i < GPTQ_N_PHASES; i++)
+		fprintf(out, "%s%s %.2f", i ? ", " : "", gptq_phase_name((enum gptq_phase)i), r->seconds[i]);
+	fprintf(out, "\n");
+	head(out, "memory");
+	fprintf(out, "%s at most; %u job%s\n", cli_size(a, peak_memory()), r->jobs ? r->jobs : 1,
+		r->jobs > 1 ? "s" : "");
 }
 
 void convert_print_text(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r,
@@ -195,6 +235,8 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 		print_readers(out, r->in_place ? "was read by" : "IN read by", r->readers_in, r->n_readers);
 		print_readers(out, r->in_place ? "now read by" : "OUT read by", r->readers_out, r->n_readers);
 	}
+	if (verbose)
+		print_performance(out, r);
 }
 
 /* ---------------------------------------------------------------------------------------------------- JSON */
@@ -257,6 +299,41 @@ static void add_lists(cJSON *root, const struct gptq_convert_report *r)
 		json_add_item_string(list, r->not_copied[i]);
 }
 
+static void add_manifest(cJSON *root, const struct gptq_convert_report *r)
+{
+	cJSON *manifest, *list;
+
+	if (!r->manifest) {
+		json_add_null(root, "manifest");
+		return;
+	}
+	manifest = json_add_object(root, "manifest");
+	json_add_string(manifest, "path", r->manifest);
+	list = json_add_array(manifest, "files");
+	for (size_t i = 0; i < r->n_digests; i++) {
+		cJSON *o = json_add_item(list);
+
+		json_add_string(o, "name", r->digests[i].name);
+		json_add_number(o, "bytes", r->digests[i].n_bytes);
+		json_add_string(o, "sha256", r->digests[i].sha256);
+	}
+}
+
+/* All that depends on the machine; tests leave its numbers out. */
+static void add_performance(cJSON *root, const struct gptq_convert_report *r)
+{
+	cJSON *o = json_add_object(root, "performance"), *seconds;
+
+	json_add_number(o, "jobs", r->jobs ? r->jobs : 1);
+	json_add_number(o, "bytes_copied", r->n_bytes_copied);
+	json_add_number(o, "bytes_rewritten", r->n_bytes_rewritten);
+	json_add_number(o, "bytes_shared", r->n_bytes_cloned);
+	json_add_number(o, "peak_memory", peak_memory());
+	seconds = json_add_object(o, "seconds");
+	for (int i = 0; i < GPTQ_N_PHASES; i++)
+		json_add_double(seconds, gptq_phase_name((enum gptq_phase)i), r->seconds[i]);
+}
+
 static cJSON *begin(const char *in_path, const char *out_path, const char *status, int exit_code)
 {
 	cJSON *root = json_object();
@@ -317,8 +394,10 @@ void convert_print_json(FILE *out, const char *in_path, const char *out_path, co
 	json_add_number(root, "bytes_rewritten", r->n_bytes_rewritten);
 	json_add_number(root, "zeros_verified", r->n_zeros_verified);
 	json_add_number(root, "weights_verified", r->n_weights_verified);
+	add_manifest(root, r);
 	add_readers(root, "loaders_in", r->readers_in, r->n_readers);
 	add_readers(root, "loaders_out", r->readers_out, r->n_readers);
+	add_performance(root, r);
 	json_print(out, root);
 }
 

@@ -25,8 +25,10 @@ enum {
 	OPT_DEVICE,
 	OPT_CONFIG,
 	OPT_BITS,
+	OPT_JOBS,
 	OPT_DRY_RUN,
 	OPT_FORCE,
+	OPT_MANIFEST,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -72,13 +74,18 @@ static const struct cli_option options_table[] = {
 		 "For a lone file or a stream: its config, read instead of the configs beside it, never written."},
 	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N",
 		      "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
+	[OPT_JOBS] = {"jobs", 'j', CLI_ARG_REQUIRED, "N",
+		      "Write so many files at once, 1 to 256; by default up to 4, as safetensors files and cores allow."},
 	[OPT_DRY_RUN] = {"dry-run", 'n', CLI_ARG_NONE, NULL, "Decide and report, write nothing."},
 	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL,
 		       "Replace an existing OUT, in one step at the end. With --in-place: change files "
 		       "that have other names (hard links) too."},
+	[OPT_MANIFEST] = {"manifest", 0, CLI_ARG_OPTIONAL, "FILE",
+			  "Write the SHA-256 of every file of OUT, for sha256sum -c: into SHA256SUMS in a folder, into "
+			  "OUT.sha256 beside a file, or into FILE."},
 	[OPT_JSON] = {"json", 0, CLI_ARG_NONE, NULL, "Print the report, or the refusal, as one JSON object."},
 	[OPT_QUIET] = {"quiet", 'q', CLI_ARG_NONE, NULL, "Print no report and no warnings."},
-	[OPT_VERBOSE] = {"verbose", 'v', CLI_ARG_NONE, NULL, "Print every label and every file that was left out."},
+	[OPT_VERBOSE] = {"verbose", 'v', CLI_ARG_NONE, NULL, "Print every label, every file that was left out, and what it cost."},
 	[OPT_PROGRESS] = {"progress", 0, CLI_ARG_REQUIRED, "auto|always|never",
 			  "A line on standard error while it works; auto means on a terminal, after a second."},
 	[OPT_HELP] = {"help", 'h', CLI_ARG_NONE, NULL, "Print this help and exit."},
@@ -182,6 +189,21 @@ static bool parse_verify(struct settings *s, const char *value)
 	return wrong_value("verify", "zeros or weights", value);
 }
 
+static bool parse_jobs(const char *value, unsigned *jobs)
+{
+	return (cli_parse_number(value, jobs) && *jobs >= 1 && *jobs <= 256) ||
+	       wrong_value("jobs", "a number from 1 to 256", value);
+}
+
+static bool parse_manifest(struct settings *s, const char *value)
+{
+	s->o.manifest = true;
+	s->o.manifest_path = value;
+	if (!value || (value[0] && strcmp(value, "-") != 0))
+		return true;
+	return wrong_value("manifest", "the name of a file", value);
+}
+
 static bool apply_option(void *settings, int option, const char *arg)
 {
 	struct settings *s = settings;
@@ -210,6 +232,10 @@ static bool apply_option(void *settings, int option, const char *arg)
 		return cli_parse_device(&command, arg, &s->o.device, &s->o.device_number);
 	case OPT_BITS:
 		return parse_bits(arg, &s->o.bits);
+	case OPT_JOBS:
+		return parse_jobs(arg, &s->o.jobs);
+	case OPT_MANIFEST:
+		return parse_manifest(s, arg);
 	case OPT_CONFIG:
 		s->o.config = arg;
 		return true;
@@ -267,6 +293,11 @@ static bool check_usage(const struct settings *s, int n, char **operands)
 		cli_error(&command, "IN and OUT cannot be empty");
 	else if (want == 1 && is_stream(operands[0]))
 		cli_error(&command, "a stream has no place in which it could be converted");
+	else if (want == 1 && s->o.manifest)
+		cli_error(&command, "--manifest is made of bytes as they are written, and in place most are not: run sha256sum "
+				    "afterwards");
+	else if (want == 2 && is_stream(operands[1]) && s->o.manifest && !s->o.manifest_path)
+		cli_error(&command, "OUT is -, so the manifest needs a place: --manifest=FILE");
 	else if (want == 2 && is_stream(operands[1]) && !s->o.dry_run && isatty(STDOUT_FILENO))
 		cli_error(&command, "OUT is -, but standard output is a terminal");
 	else

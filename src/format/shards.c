@@ -69,18 +69,6 @@ static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s,
 	return GPTQ_OK;
 }
 
-enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
-{
-	struct gq_shard *s = &shards->items[shard];
-	enum gptq_status status;
-
-	pthread_mutex_lock(shards->lock);
-	status = open_shard(shards, s, err);
-	*fd = s->fd;
-	pthread_mutex_unlock(shards->lock);
-	return status;
-}
-
 enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
 {
 	struct gq_shard *s = &shards->items[shard];
@@ -99,6 +87,15 @@ void gq_shard_let_go(struct gq_shards *shards, uint32_t shard)
 	pthread_mutex_lock(shards->lock);
 	shards->items[shard].users--;
 	pthread_mutex_unlock(shards->lock);
+}
+
+enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+{
+	enum gptq_status status = gq_shard_hold(shards, shard, fd, err);
+
+	if (status == GPTQ_OK)
+		gq_shard_let_go(shards, shard);
+	return status;
 }
 
 enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_tensor *tensor, uint64_t offset, void *dst,

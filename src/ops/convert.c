@@ -26,6 +26,8 @@ enum gptq_status gq_convert_check_options(const struct gptq_convert_options *o, 
 		return gq_fail(err, GPTQ_E_ARG,
 			       "relabel and per_layer exclude each other: one label cannot be true of "
 			       "a mixed model");
+	if (o->jobs > 256)
+		return gq_fail(err, GPTQ_E_ARG, "jobs must be at most 256");
 	if (o->bits && o->bits != 2 && o->bits != 3 && o->bits != 4 && o->bits != 8)
 		return gq_fail(err, GPTQ_E_ARG, "bits must be 2, 3, 4 or 8");
 	return GPTQ_OK;
@@ -317,6 +319,8 @@ enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *
 		status = check_interrupted(cv, err);
 	if (status == GPTQ_OK && cv->out)
 		status = check_places(cv, err);
+	if (status == GPTQ_OK && cv->out)
+		status = gq_manifest_place(cv, cv->out, err);
 	/* A foreign label explains tensors that are none of ours, so it is looked at before them. */
 	if (status == GPTQ_OK)
 		status = gq_labels_check(&s->labels, true, err);
@@ -324,6 +328,7 @@ enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *
 		status = gq_convert_check_problems(s, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_check_layers(&cv->units[0].source, err);
+	gq_phase(cv, GPTQ_PHASE_SURVEY);
 	if (status == GPTQ_OK)
 		status = settle_model(cv, err);
 	if (status == GPTQ_OK)
@@ -354,21 +359,34 @@ static void show_final_name(const struct gq_output *out, struct gptq_error *err)
 static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *err)
 {
 	const struct gq_source *s = &cv->units[0].source;
-	enum gptq_status status = gq_output_begin(cv->out, !s->file, cv->options->force, &cv->output, err);
+	const char *lone_name;
+	enum gptq_status status;
 
+	gq_phase(cv, GPTQ_PHASE_WRITE);
+	status = gq_output_begin(cv->out, !s->file, cv->options->force, &cv->output, err);
 	if (status == GPTQ_OK)
 		status = gq_check_space(cv->output.parent, cv->report->n_bytes, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_write(cv, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_check(cv, err);
+	gq_phase(cv, GPTQ_PHASE_FINISH);
+	lone_name = s->file && cv->output.final_path ? gq_path_base(cv->output.final_path) : NULL;
+	if (status == GPTQ_OK)
+		status = gq_manifest_write(cv, lone_name, err);
 	if (status == GPTQ_OK)
 		status = gq_check_cancel(cv->options->hooks, err);
 	if (status == GPTQ_OK)
 		status = gq_output_commit(&cv->output, err);
-	if (status != GPTQ_OK)
+	if (status == GPTQ_OK)
+		status = gq_manifest_commit(cv, err);
+	if (status != GPTQ_OK) {
 		show_final_name(&cv->output, err);
+		show_final_name(&cv->manifest, err);
+	}
 	gq_output_drop(&cv->output);
+	gq_output_drop(&cv->manifest);
+	gq_phase(cv, GPTQ_PHASE_FINISH);
 	return status;
 }
 
@@ -382,6 +400,7 @@ void gq_convert_free(struct gq_conversion *cv)
 	for (size_t i = 0; i < cv->n_texts; i++)
 		gq_free(cv->texts[i].data);
 	gq_free(cv->written);
+	gq_free(cv->manifest_path);
 	gq_free(cv->units);
 	gq_free(cv->texts);
 }
@@ -397,7 +416,10 @@ enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *e
 					.relabel = o->relabel};
 	cv->units = gq_calloc(1, sizeof(*cv->units));
 	cv->report = gq_calloc(1, sizeof(*cv->report));
-	return cv->units && cv->report ? GPTQ_OK : gq_fail_nomem(err);
+	if (!cv->units || !cv->report)
+		return gq_fail_nomem(err);
+	gq_phase(cv, GPTQ_PHASE_OPEN);
+	return GPTQ_OK;
 }
 
 enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq_convert_options *options,

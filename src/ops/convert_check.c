@@ -134,8 +134,11 @@ static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, 
 		status = check_metadata(cv, u, &written, err);
 	for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++)
 		status = check_layer(cv, u, i, &written, err);
-	if (status == GPTQ_OK && cv->options->verify_weights)
+	if (status == GPTQ_OK && cv->options->verify_weights) {
+		gq_phase(cv, GPTQ_PHASE_PROVE);
 		status = gq_convert_prove(cv, u, &written, err);
+		gq_phase(cv, GPTQ_PHASE_CHECK);
+	}
 	gq_shards_close(&written);
 out:
 	gq_problems_free(&problems);
@@ -195,6 +198,7 @@ enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *e
 	const struct gq_source *s = &cv->units[0].source;
 	enum gptq_status status = GPTQ_OK;
 
+	gq_phase(cv, GPTQ_PHASE_CHECK);
 	for (size_t i = 0; i < cv->n_units && status == GPTQ_OK; i++)
 		status = check_unit(cv, &cv->units[i], err);
 	for (size_t i = 0; i < s->n_configs && !s->file && status == GPTQ_OK; i++)

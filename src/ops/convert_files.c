@@ -119,6 +119,10 @@ enum gptq_status gq_is_left_out(const struct gq_conversion *cv, const char *name
 				struct gptq_error *err)
 {
 	*left_out = false;
+	if (gq_manifest_replaces(cv, name)) {
+		*left_out = true;
+		return GPTQ_OK;
+	}
 	return is_stale(cv, name, left_out, err);
 }
 
@@ -180,6 +184,15 @@ enum gptq_status gq_convert_plan_files(struct gq_conversion *cv, struct gptq_err
 			if (status == GPTQ_OK)
 				status = gq_report_warn(r, "checksums-not-copied", err,
 							"%s names a file that changes, so it was not copied", e->path);
+			continue;
+		}
+		if (gq_manifest_replaces(cv, e->path)) {
+			status = gq_report_not_copied(r, e->path, err);
+			if (status == GPTQ_OK)
+				status = gq_report_warn(r, "manifest-in-its-place", err,
+							"%s was not copied: the manifest takes its place (--manifest=FILE "
+							"writes it elsewhere)",
+							e->path);
 			continue;
 		}
 		r->n_bytes += e->size;

@@ -73,6 +73,11 @@ struct gq_conversion {
 	struct gq_output output;
 	struct gq_written *written; /* in the order of names */
 	size_t n_written;
+	char *manifest_path;        /* as shown; NULL: none is asked for */
+	bool manifest_inside;       /* it is a file in the folder OUT */
+	struct gq_output manifest;  /* where it is not */
+	enum gptq_phase phase;      /* what is being done, ... */
+	double since;               /* ... and since when */
 	struct gq_prover prover; /* with options->verify_weights */
 };
 
@@ -114,6 +119,18 @@ enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *e
 /* Compares the weights of a unit with those of its files as they were written. */
 enum gptq_status gq_convert_prove(struct gq_conversion *cv, struct gq_unit *unit, struct gq_shards *written,
 				  struct gptq_error *err);
+
+/* From now on time is spent on this. */
+void gq_phase(struct gq_conversion *cv, enum gptq_phase phase);
+
+/* Where the manifest goes, and may it? out: OUT, NULL for a stream. */
+enum gptq_status gq_manifest_place(struct gq_conversion *cv, const char *out, struct gptq_error *err);
+/* Does the manifest take the place of the file `name` of IN's folder? */
+bool gq_manifest_replaces(const struct gq_conversion *cv, const char *name);
+/* Writes it inside the unfinished OUT, or under a temporary name of its own. lone_name: what a lone file is called. */
+enum gptq_status gq_manifest_write(struct gq_conversion *cv, const char *lone_name, struct gptq_error *err);
+/* Once OUT is in its place. */
+enum gptq_status gq_manifest_commit(struct gq_conversion *cv, struct gptq_error *err);
 
 /* Report helpers. */
 __attribute__((format(printf, 4, 5))) enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code,

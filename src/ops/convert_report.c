@@ -6,12 +6,33 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 const char *gptq_style_source_name(enum gptq_style_source source)
 {
 	static const char *const names[] = {"none", "given", "record", "tensors", "producer"};
 
 	return (size_t)source < sizeof(names) / sizeof(names[0]) ? names[source] : "none";
+}
+
+const char *gptq_phase_name(enum gptq_phase phase)
+{
+	static const char *const names[] = {"open", "survey", "write", "check", "prove", "finish"};
+
+	return (size_t)phase < sizeof(names) / sizeof(names[0]) ? names[phase] : "none";
+}
+
+void gq_phase(struct gq_conversion *cv, enum gptq_phase phase)
+{
+	struct timespec ts;
+	double now;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+	if (cv->since > 0)
+		cv->report->seconds[cv->phase] += now - cv->since;
+	cv->phase = phase;
+	cv->since = now;
 }
 
 enum gptq_status gq_report_warn(struct gptq_convert_report *r, const char *code, struct gptq_error *err,
@@ -81,6 +102,10 @@ void gptq_convert_report_free(struct gptq_convert_report *r)
 		gq_free(r->warnings[i].text);
 	for (size_t i = 0; i < r->n_not_copied; i++)
 		gq_free(r->not_copied[i]);
+	for (size_t i = 0; i < r->n_digests; i++)
+		gq_free(r->digests[i].name);
+	gq_free(r->digests);
+	gq_free(r->manifest);
 	gq_free(r->labels);
 	gq_free(r->readers_in);
 	gq_free(r->readers_out);

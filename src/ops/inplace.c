@@ -233,11 +233,15 @@ static enum gptq_status convert_here(const char *path, const struct gq_place *pl
 		status = gq_convert_decide(&cv, err);
 	if (status == GPTQ_OK)
 		status = check_targets(&cv, place, err);
+	if (cv.report)
+		gq_phase(&cv, GPTQ_PHASE_WRITE);
 	if (status == GPTQ_OK && !options->dry_run && cv.report->n_files)
 		status = carry_out(&cv, place, err);
-	gq_convert_free(&cv);
-	if (cv.report)
+	if (cv.report) {
+		gq_phase(&cv, GPTQ_PHASE_FINISH);
 		cv.report->in_place = true;
+	}
+	gq_convert_free(&cv);
 	*report = cv.report;
 	return status;
 }
@@ -261,6 +265,10 @@ enum gptq_status gptq_convert_in_place(const char *path, const struct gptq_conve
 		status = gq_fail(err, GPTQ_E_ARG,
 				 "--verify=weights compares two checkpoints, and in place there is only one; compare with "
 				 "gptq-verify and a copy");
+	if (status == GPTQ_OK && options->manifest)
+		status = gq_fail(err, GPTQ_E_ARG,
+				 "a manifest is made of bytes as they are written, and in place most are not: run sha256sum "
+				 "afterwards");
 	if (status == GPTQ_OK)
 		status = gq_place_open(path, &place, err);
 	if (status != GPTQ_OK)

@@ -330,6 +330,23 @@ static enum gptq_status read_back(struct gq_stream *s, int fd, struct gptq_error
 	return status;
 }
 
+/* The only file of OUT, noted as other conversions note theirs. */
+static enum gptq_status write_manifest(struct gq_stream *s, const char *name, struct gptq_error *err)
+{
+	struct gq_conversion *cv = s->cv;
+	enum gptq_status status;
+
+	if (!cv->options->manifest)
+		return GPTQ_OK;
+	cv->written = gq_calloc(1, sizeof(*cv->written));
+	if (!cv->written)
+		return gq_fail_nomem(err);
+	cv->n_written = 1;
+	cv->written[0].size = s->pipe.n_written;
+	status = gq_sha256_end(&s->sha256, cv->written[0].sha256, err);
+	return status == GPTQ_OK ? gq_manifest_write(cv, name, err) : status;
+}
+
 static enum gptq_status pass_into_file(struct gq_stream *s, const char *out, struct gptq_error *err)
 {
 	struct gq_output *o = &s->cv->output;
@@ -345,10 +362,14 @@ static enum gptq_status pass_into_file(struct gq_stream *s, const char *out, str
 		status = pass(s, err);
 	if (status == GPTQ_OK)
 		status = gq_fsync(fd, out, err);
+	gq_phase(s->cv, GPTQ_PHASE_CHECK);
 	if (status == GPTQ_OK)
 		status = read_back(s, fd, err);
 	if (fd >= 0 && close(fd) != 0 && status == GPTQ_OK)
 		status = gq_fail_errno(err, errno, out, "cannot write the file to disk");
+	gq_phase(s->cv, GPTQ_PHASE_FINISH);
+	if (status == GPTQ_OK)
+		status = write_manifest(s, gq_path_base(o->final_path), err);
 	if (status == GPTQ_OK)
 		status = gq_output_commit(o, err);
 	gq_output_drop(o);
@@ -356,6 +377,13 @@ static enum gptq_status pass_into_file(struct gq_stream *s, const char *out, str
 }
 
 /* ------------------------------------------------------------------------------------------------------------ all */
+
+static enum gptq_status pass_into_stream(struct gq_stream *s, struct gptq_error *err)
+{
+	enum gptq_status status = pass(s, err);
+
+	return status == GPTQ_OK ? write_manifest(s, "-", err) : status;
+}
 
 static enum gptq_status run(struct gq_stream *s, const char *in, const char *out, int *opened, struct gptq_error *err)
 {
@@ -366,10 +394,21 @@ static enum gptq_status run(struct gq_stream *s, const char *in, const char *out
 		status = report_label(s, err);
 	if (status == GPTQ_OK && out)
 		status = gq_output_check(out, false, s->cv->options->force, err);
+	if (status == GPTQ_OK)
+		status = gq_manifest_place(s->cv, out, err);
+	if (status == GPTQ_OK && s->cv->options->manifest)
+		status = gq_sha256_begin(&s->sha256, err);
+	s->pipe.sha256 = s->cv->options->manifest ? &s->sha256 : NULL;
+	gq_phase(s->cv, GPTQ_PHASE_WRITE);
 	if (status == GPTQ_OK && !s->cv->options->dry_run)
-		status = out ? pass_into_file(s, out, err) : pass(s, err);
+		status = out ? pass_into_file(s, out, err) : pass_into_stream(s, err);
+	if (status == GPTQ_OK)
+		status = gq_manifest_commit(s->cv, err);
+	gq_output_drop(&s->cv->manifest);
+	gq_phase(s->cv, GPTQ_PHASE_FINISH);
 	r->n_files = r->n_shards = !s->cv->options->dry_run;
 	r->n_bytes = s->pipe.n_written;
+	r->n_bytes_copied = r->n_bytes - (r->n_bytes_rewritten < r->n_bytes ? r->n_bytes_rewritten : r->n_bytes);
 	return status == GPTQ_OK && !in ? warn(s, err) : status;
 }
 
@@ -407,6 +446,7 @@ enum gptq_status gptq_convert_stream(const char *in, int in_fd, const char *out,
 	if (opened >= 0)
 		close(opened);
 	gq_pipe_free(&s.pipe);
+	gq_sha256_free(&s.sha256);
 	gq_free(s.layer_of);
 	gq_free(s.block);
 	gq_free(s.before);

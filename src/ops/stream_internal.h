@@ -9,6 +9,7 @@
 struct gq_stream {
 	struct gq_conversion *cv; /* one unit */
 	struct gq_pipe pipe;
+	struct gq_sha256 sha256;       /* with a manifest */
 	bool judged;                   /* a file was surveyed before: nothing has to be looked for on the way */
 	bool refuse_3bit;              /* auto-round at 3 bits */
 	bool unsettled[GQ_N_WIDTHS];   /* v1 whose style nobody tells: read as LANE while it makes no difference */

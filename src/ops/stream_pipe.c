@@ -99,7 +99,7 @@ enum gptq_status gq_pipe_put(struct gq_pipe *p, const void *data, size_t n, stru
 		memcpy(p->held, data, n);
 	p->held_size = n;
 	p->crc = (uint32_t)crc32_z(p->crc, data, n);
-	return GPTQ_OK;
+	return p->sha256 ? gq_sha256_add(p->sha256, data, n, err) : GPTQ_OK;
 }
 
 enum gptq_status gq_pipe_finish(struct gq_pipe *p, struct gptq_error *err)

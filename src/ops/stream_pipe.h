@@ -8,6 +8,7 @@
 #define GQ_OPS_STREAM_PIPE_H
 
 #include "base/buf.h"
+#include "base/sha256.h"
 #include "format/safetensors.h"
 
 #define GQ_PIPE_BLOCK ((size_t)1 << 20)
@@ -18,6 +19,7 @@ struct gq_pipe {
 	const struct gptq_hooks *hooks;
 	uint64_t n_read, n_written;
 	uint32_t crc; /* of what was put */
+	struct gq_sha256 *sha256; /* likewise, if not NULL */
 	unsigned char *held;
 	size_t held_size, held_room;
 };

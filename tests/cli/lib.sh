@@ -33,6 +33,9 @@ verify() {
 	return $verified
 }
 
+# What `try` shows of a verbose report, without what depends on the machine: the last lines' figures.
+cost() { sed -E 's/^(\|   (bytes|seconds|memory)  +).*/\1.../'; }
+
 # Nothing at all is in the folder but what is named: no output, nothing under a temporary name.
 only() {
 	dir=$1

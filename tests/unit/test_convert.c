@@ -6,6 +6,12 @@
 #include "base/mem.h"
 #include "gptq/gptq.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+
 #define HEADER                                                                                                         \
 	"{\"m.qweight\":{\"dtype\":\"I32\",\"shape\":[1,8],\"data_offsets\":[0,32]},"                                  \
 	"\"m.qzeros\":{\"dtype\":\"I32\",\"shape\":[1,1],\"data_offsets\":[32,36]},"                                   \
@@ -199,6 +205,221 @@ START_TEST(cancelled)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------- IN changes while it is copied */
+
+struct change {
+	const char *file; /* relative to M; once it is seen in progress, ... */
+	void (*fn)(const char *path); /* ... this is done to it */
+	bool done;
+};
+
+static void make_longer(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_APPEND);
+
+	ck_assert_int_eq(write(fd, "x", 1), 1);
+	close(fd);
+}
+
+static void make_shorter(const char *path)
+{
+	ck_assert_int_eq(truncate(path, 3), 0);
+}
+
+/* As many bytes as before; written within the same tick of the clock its time might be the same, so it is set. */
+static void write_into(const char *path)
+{
+	struct timespec times[2] = {{0, UTIME_OMIT}, {1000000000, 5}};
+	int fd = open(path, O_WRONLY);
+
+	ck_assert_int_eq(pwrite(fd, "h", 1, 2), 1);
+	ck_assert_int_eq(futimens(fd, times), 0);
+	close(fd);
+}
+
+/* Its old time is put back: only the time of change is another. */
+static void write_secretly(const char *path)
+{
+	struct timespec tick = {0, 20000000};
+	struct stat st;
+	int fd;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	nanosleep(&tick, NULL);
+	fd = open(path, O_WRONLY);
+	ck_assert_int_eq(pwrite(fd, "h", 1, 2), 1);
+	ck_assert_int_eq(futimens(fd, (struct timespec[2]){st.st_atim, st.st_mtim}), 0);
+	close(fd);
+}
+
+/* Another file under its name, the same to the byte. */
+static void replace(const char *path)
+{
+	struct timespec tick = {0, 20000000};
+
+	nanosleep(&tick, NULL);
+	ck_assert_int_eq(system("cp -p M/model.safetensors M/copy && mv M/copy M/model.safetensors"), 0);
+	(void)path;
+}
+
+static void see(void *ctx, const char *file, uint64_t so_far, uint64_t total)
+{
+	struct change *c = ctx;
+	char path[128];
+
+	(void)so_far;
+	(void)total;
+	if (c->done || strcmp(file, c->file) != 0)
+		return;
+	c->done = true;
+	snprintf(path, sizeof(path), "M/%s", file);
+	c->fn(path);
+}
+
+START_TEST(changed_meanwhile)
+{
+	static const struct {
+		const char *file;
+		void (*fn)(const char *path);
+		const char *message;
+	} cases[] = {
+		{"model.safetensors", make_longer, "the file changed while it was being read"},
+		{"model.safetensors", make_shorter, "the file changed while it was being read"},
+		{"model.safetensors", write_into, "the file changed while it was being read"},
+		{"model.safetensors", write_secretly, "the file changed while it was being read"},
+		{"model.safetensors", replace, "the file changed while it was being read"},
+		{"readme.txt", make_longer, "the file changed while it was being copied"},
+		{"readme.txt", make_shorter, "the file changed while it was being copied"},
+		{"readme.txt", write_into, "the file changed while it was being copied"},
+		{"readme.txt", write_secretly, "the file changed while it was being copied"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct change c = {.file = cases[i].file, .fn = cases[i].fn};
+		struct gptq_hooks hooks = {.ctx = &c, .progress = see};
+		struct gptq_convert_options o = to_v2();
+		struct gptq_error err;
+
+		make_model();
+		o.hooks = &hooks;
+		o.jobs = 1;
+		o.manifest = i % 2;
+		ck_assert_msg(gptq_convert("M", "O", &o, NULL, &err) == GPTQ_E_IO, "case %zu", i);
+		ck_assert(c.done);
+		ck_assert_msg(strstr(err.message, cases[i].message), "case %zu: %s", i, err.message);
+		ck_assert_ptr_nonnull(strstr(err.file, cases[i].file));
+		ck_assert_uint_eq(count_entries("."), 1);
+		nftw("M", scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	}
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ threads */
+
+static void make_shards(unsigned n)
+{
+	char path[64], header[sizeof(HEADER) + 64];
+
+	ck_assert_int_eq(mkdir("M", 0777), 0);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "M/m%u.safetensors", i);
+		snprintf(header, sizeof(header),
+			 "{\"m%u.qweight\":{\"dtype\":\"I32\",\"shape\":[1,8],\"data_offsets\":[0,32]},"
+			 "\"m%u.qzeros\":{\"dtype\":\"I32\",\"shape\":[1,1],\"data_offsets\":[32,36]},"
+			 "\"m%u.scales\":{\"dtype\":\"F16\",\"shape\":[1,8],\"data_offsets\":[36,52]}}",
+			 i, i, i);
+		write_safetensors(path, header, 52);
+	}
+	write_text("M/quantize_config.json", "{\"bits\": 4, \"group_size\": 8, \"quant_method\": \"gptq\"}\n");
+}
+
+struct threads {
+	pthread_t caller;
+	unsigned n_asked, stop_at;
+	bool elsewhere;
+};
+
+static bool asked(void *ctx)
+{
+	struct threads *t = ctx;
+
+	t->elsewhere = t->elsewhere || !pthread_equal(pthread_self(), t->caller);
+	return ++t->n_asked == t->stop_at;
+}
+
+static void told(void *ctx, const char *file, uint64_t so_far, uint64_t total)
+{
+	struct threads *t = ctx;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_le(so_far, total);
+	t->elsewhere = t->elsewhere || !pthread_equal(pthread_self(), t->caller);
+}
+
+/* Hooks are called from the calling thread alone; wherever one stops the work, all threads stop and nothing is left. */
+START_TEST(threads)
+{
+	struct threads t = {.caller = pthread_self()};
+	struct gptq_hooks hooks = {.ctx = &t, .cancelled = asked, .progress = told};
+	struct gptq_convert_options o = to_v2();
+	struct gptq_convert_report *r;
+	struct gptq_error err;
+	unsigned n_all;
+
+	make_shards(12);
+	o.from = GPTQ_ZEROS_V1;
+	o.hooks = &hooks;
+	o.jobs = 5;
+	ck_assert_int_eq(gptq_convert("M", "O", &o, &r, &err), GPTQ_OK);
+	ck_assert_uint_eq(r->jobs, 5);
+	ck_assert_uint_eq(r->n_shards, 12);
+	gptq_convert_report_free(r);
+	nftw("O", scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	n_all = t.n_asked;
+	for (t.stop_at = 1; t.stop_at < n_all / 2; t.stop_at++) {
+		enum gptq_status status;
+
+		t.n_asked = 0;
+		status = gptq_convert("M", "O", &o, NULL, &err);
+		if (status == GPTQ_OK)
+			nftw("O", scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		else
+			ck_assert_int_eq(status, GPTQ_E_CANCELLED);
+		ck_assert_uint_eq(count_entries("."), 1);
+	}
+	ck_assert(!t.elsewhere);
+	o.jobs = 257;
+	ck_assert_int_eq(gptq_convert("M", "O", &o, NULL, &err), GPTQ_E_ARG);
+}
+END_TEST
+
+/* A file that cannot be copied ends the work of all; who was only told to stop is not heard. */
+START_TEST(one_fails)
+{
+	struct gptq_convert_options o = to_v2();
+	struct rlimit limit, small;
+	struct gptq_error err;
+
+	make_shards(9);
+	write_text("M/notes.txt", "");
+	ck_assert_int_eq(truncate("M/notes.txt", 1 << 20), 0);
+	o.from = GPTQ_ZEROS_V1;
+	o.jobs = 4;
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = limit;
+	small.rlim_cur = 64 << 10;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		ck_assert_int_eq(gptq_convert("M", "O", &o, NULL, &err), GPTQ_E_IO);
+		ck_assert_int_eq(err.sys_errno, EFBIG);
+		ck_assert_str_eq(err.file, "notes.txt");
+		ck_assert_uint_eq(count_entries("."), 1);
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("convert");
@@ -211,6 +432,9 @@ int main(void)
 	tcase_add_test(tc, masked_label);
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, cancelled);
+	tcase_add_test(tc, changed_meanwhile);
+	tcase_add_test(tc, threads);
+	tcase_add_test(tc, one_fails);
 	suite_add_tcase(s, tc);
 	return unit_main(s);
 }

@@ -206,6 +206,7 @@ static void sweep_convert(const char *what, const char *in, struct gptq_convert_
 	long n = 0;
 
 	o.struct_size = sizeof(o);
+	o.jobs = 1; /* or which allocation is the n-th depends on time */
 	while (go_on(n_good)) {
 		struct gptq_convert_report *r = (void *)&o;
 		struct gptq_error err;
@@ -217,6 +218,8 @@ static void sweep_convert(const char *what, const char *in, struct gptq_convert_
 		gq_mem_fail_after(-1);
 		if (status == GPTQ_OK) {
 			gptq_convert_report_free(r);
+			if (o.manifest_path)
+				ck_assert_int_eq(remove(o.manifest_path), 0);
 			if (remove("O") != 0)
 				nftw("O", scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 		} else {
@@ -256,9 +259,16 @@ START_TEST(convert_kinds)
 	sweep_convert("folder with a stray", "S",
 		      (struct gptq_convert_options){
 			      .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1, .strays = GPTQ_STRAYS_CONVERT});
+	sweep_convert("folder with a manifest", "F",
+		      (struct gptq_convert_options){.to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1, .manifest = true});
 	sweep_convert("hub cache", "C", (struct gptq_convert_options){.to = GPTQ_ZEROS_V2});
 	sweep_convert("lone file", "F/model-1.safetensors",
 		      (struct gptq_convert_options){.to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1});
+	sweep_convert("lone file with a manifest", "F/model-1.safetensors",
+		      (struct gptq_convert_options){.to = GPTQ_ZEROS_V2,
+						    .from = GPTQ_ZEROS_V1,
+						    .manifest = true,
+						    .manifest_path = "sums"});
 }
 END_TEST
 

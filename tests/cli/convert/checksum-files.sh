@@ -9,5 +9,5 @@ put M/readme.md "hello"
 put M/sub/SHA256SUMS "33  other.txt"
 put M/sub/list.sha256 "44  ../model.safetensors"
 put M/sub/model.sha256 "55  supermodel.safetensors.old"
-try gptq-convert --to v2 -v M O
+try gptq-convert --to v2 -v M O | cost
 find O | sort

@@ -9,5 +9,5 @@ put M/y.part x
 put M/.gitattributes keep
 put M/deep/er/file keep
 ln -s nowhere M/dangling.lock
-try gptq-convert --to v2 -v M O
+try gptq-convert --to v2 -v M O | cost
 find O | sort
