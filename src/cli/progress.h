@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line on stderr while bytes move: share, rate, time left, file. Nothing for work under a second. */
+/* One line on stderr while bytes move: share, bytes, rate, time left, file. Nothing for work under a second. */
 #ifndef GQ_CLI_PROGRESS_H
 #define GQ_CLI_PROGRESS_H
 
@@ -9,6 +9,8 @@ struct cli_progress {
 	bool active;
 	bool shown;
 	double start, last; /* seconds on the monotonic clock */
+	uint64_t done;      /* at the last look */
+	double rate;        /* bytes a second, lately */
 };
 
 /* Fills hooks (cancelled: a signal came; progress: the line), which use *p: keep both alive. */

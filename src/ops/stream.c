@@ -247,6 +247,7 @@ static int by_offset(const void *a, const void *b)
 static enum gptq_status pass(struct gq_stream *s, struct gptq_error *err)
 {
 	struct gq_shards *shards = &s->cv->units[0].source.shards;
+	const struct gq_st *st = shards->items[0].st;
 	const struct gq_tensor **order = gq_malloc_array(shards->n_tensors, sizeof(*order));
 	enum gptq_status status = order ? prepare(s, err) : gq_fail_nomem(err);
 	int fd;
@@ -255,6 +256,7 @@ static enum gptq_status pass(struct gq_stream *s, struct gptq_error *err)
 		order[i] = &shards->tensors[i];
 	if (order && shards->n_tensors)
 		qsort(order, shards->n_tensors, sizeof(*order), by_offset);
+	s->pipe.total = st->data_start + st->data_size;
 	if (status == GPTQ_OK)
 		status = put_header(s, err);
 	for (size_t i = 0; i < shards->n_tensors && status == GPTQ_OK; i++)

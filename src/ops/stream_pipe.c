@@ -85,6 +85,8 @@ enum gptq_status gq_pipe_put(struct gq_pipe *p, const void *data, size_t n, stru
 	enum gptq_status status = write_all(p, p->held, p->held_size, err);
 
 	p->held_size = 0;
+	if (p->hooks && p->hooks->progress)
+		p->hooks->progress(p->hooks->ctx, p->in_name, p->n_written, p->total);
 	if (status != GPTQ_OK)
 		return status;
 	if (n > p->held_room) {

@@ -17,6 +17,7 @@ struct gq_pipe {
 	int in, out;
 	const char *in_name, *out_name; /* for messages */
 	const struct gptq_hooks *hooks;
+	uint64_t total; /* of bytes, for progress */
 	uint64_t n_read, n_written;
 	uint32_t crc; /* of what was put */
 	struct gq_sha256 *sha256; /* likewise, if not NULL */

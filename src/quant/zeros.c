@@ -165,6 +165,36 @@ static size_t load_row(const struct gq_qzeros *qz, size_t g, uint8_t *lanes)
 	return n_lanes;
 }
 
+/*
+ * Counts in four tables side by side: a zero point that stands many times in a row would else wait each time for its own
+ * last count to be stored.
+ */
+static void count_values(const uint8_t *z, size_t n, unsigned n_values, uint64_t *hist)
+{
+	uint32_t counts[4][256];
+
+	for (unsigned i = 0; i < 4; i++)
+		memset(counts[i], 0, n_values * sizeof(counts[i][0]));
+	while (n) {
+		size_t some = n < ((size_t)1 << 30) ? n : (size_t)1 << 30, i = 0;
+
+		for (; i + 4 <= some; i += 4) {
+			counts[0][z[i]]++;
+			counts[1][z[i + 1]]++;
+			counts[2][z[i + 2]]++;
+			counts[3][z[i + 3]]++;
+		}
+		for (; i < some; i++)
+			counts[0][z[i]]++;
+		for (unsigned v = 0; v < n_values; v++) {
+			hist[v] += (uint64_t)counts[0][v] + counts[1][v] + counts[2][v] + counts[3][v];
+			counts[0][v] = counts[1][v] = counts[2][v] = counts[3][v] = 0;
+		}
+		z += some;
+		n -= some;
+	}
+}
+
 enum gptq_status gq_zeros_figures(const struct gq_qzeros *qz, enum gptq_zeros_format format, enum gptq_v1_style style,
 				  struct gq_zero_figures *out, struct gptq_error *err)
 {
@@ -178,8 +208,7 @@ enum gptq_status gq_zeros_figures(const struct gq_qzeros *qz, enum gptq_zeros_fo
 		size_t n_lanes = load_row(qz, g, lanes);
 
 		gq_zeros_decode(lanes, n_lanes, qz->pack, format, style, lanes);
-		for (size_t n = 0; n < qz->n; n++)
-			out->hist[lanes[n]]++;
+		count_values(lanes, qz->n, n_values, out->hist);
 	}
 	gq_free(lanes);
 
