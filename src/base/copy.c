@@ -192,6 +192,19 @@ bool gq_copy_clone(int src, int dst, uint64_t n)
 	return n && ioctl(dst, FICLONERANGE, &range) == 0;
 }
 
+void gq_copy_sparingly(int dst, bool on)
+{
+	struct statfs fs;
+	struct fsxattr x;
+
+	if (fstatfs(dst, &fs) != 0 || (unsigned long)fs.f_type != XFS_SUPER_MAGIC ||
+	    ioctl(dst, FS_IOC_FSGETXATTR, &x) != 0)
+		return;
+	x.fsx_xflags = on ? x.fsx_xflags | FS_XFLAG_COWEXTSIZE : x.fsx_xflags & ~(__u32)FS_XFLAG_COWEXTSIZE;
+	x.fsx_cowextsize = on ? (__u32)fs.f_bsize : 0;
+	(void)ioctl(dst, FS_IOC_FSSETXATTR, &x);
+}
+
 enum gptq_status gq_copy_reserve(int dst, uint64_t n, const char *file, struct gptq_error *err)
 {
 	int rc;

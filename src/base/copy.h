@@ -33,6 +33,12 @@ enum gptq_status gq_copy_advance(struct gq_copy_watch *watch, uint64_t n, struct
 bool gq_copy_clone(int src, int dst, uint64_t n);
 
 /*
+ * on: what is now written over shared blocks of dst takes no more room than it must. XFS sets aside 128 KiB wherever a
+ * shared block is written to, half as much again as the zero points of a usual layer. off: as it was. A hint, no more.
+ */
+void gq_copy_sparingly(int dst, bool on);
+
+/*
  * Room for n bytes in dst, which is empty, if the file system can give it at once; what cannot is no error. GPTQ_E_IO
  * where there is no room (ENOSPC, EDQUOT, EFBIG).
  */

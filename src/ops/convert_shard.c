@@ -147,7 +147,9 @@ static enum gptq_status write_from(struct pass *p, const struct gq_buf *header, 
 		p->grown = header->size - s->st->header_size;
 	p->out->size = s->size + p->grown;
 	p->shared = !p->grown && gq_copy_clone(p->src, p->dst, s->size);
-	if (!p->shared)
+	if (p->shared)
+		gq_copy_sparingly(p->dst, true);
+	else
 		status = gq_copy_reserve(p->dst, p->out->size, p->w->watch.file, err);
 	if (status == GPTQ_OK)
 		status = pass(p, header, err);

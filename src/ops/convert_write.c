@@ -31,10 +31,13 @@ static enum gptq_status create(const char *path, int *fd, struct gptq_error *err
 }
 
 /* Syncs and closes; a failure of either is a failure of the write. Closes also when status is one already. */
-static enum gptq_status finish(int fd, const char *path, enum gptq_status status, struct gptq_error *err)
+static enum gptq_status finish(int fd, const struct gq_written *f, const char *path, enum gptq_status status,
+			       struct gptq_error *err)
 {
 	if (status == GPTQ_OK && fsync(fd) != 0)
 		status = gq_fail_errno(err, errno, path, "cannot write the file to disk");
+	if (f->unit && f->n_shared)
+		gq_copy_sparingly(fd, false);
 	if (close(fd) != 0 && status == GPTQ_OK)
 		status = gq_fail_errno(err, errno, path, "cannot write the file to disk");
 	return status;
@@ -116,7 +119,7 @@ static enum gptq_status write_file(struct gq_writer *w, struct gq_written *f, st
 	if (status == GPTQ_OK)
 		status = create(path, &dst, err);
 	if (status == GPTQ_OK)
-		status = finish(dst, path, fill(w, f, dst, err), err);
+		status = finish(dst, f, path, fill(w, f, dst, err), err);
 	if (status == GPTQ_OK && digest)
 		status = gq_sha256_end(digest, f->sha256, err);
 	f->n_copied = w->watch.n_copied - copied;
