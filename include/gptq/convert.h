@@ -44,8 +44,8 @@ struct gptq_convert_options {
 	const char *config;  /* a lone file's config; NULL: those beside it */
 	unsigned bits;       /* a lone file's width where nothing else tells; 0: not given */
 	const struct gptq_hooks *hooks;
-	unsigned jobs;       /* files are written by so many threads, 1 to 256; 0: up to 4, as many as there are
-				safetensors files and cores */
+	unsigned jobs;       /* layers are judged and files written by so many threads, 1 to 256; 0: up to 4, as many as
+				there are cores, and safetensors files */
 	bool manifest;       /* write the SHA-256 of every file of OUT, in the form of sha256sum ... */
 	const char *manifest_path; /* ... here; NULL: SHA256SUMS in the folder OUT, OUT.sha256 beside the file OUT */
 };

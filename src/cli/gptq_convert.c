@@ -75,7 +75,7 @@ static const struct cli_option options_table[] = {
 	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N",
 		      "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
 	[OPT_JOBS] = {"jobs", 'j', CLI_ARG_REQUIRED, "N",
-		      "Write so many files at once, 1 to 256; by default up to 4, as safetensors files and cores allow."},
+		      "Judge so many layers and write so many files at once, 1 to 256; by default up to 4, as there are cores."},
 	[OPT_DRY_RUN] = {"dry-run", 'n', CLI_ARG_NONE, NULL, "Decide and report, write nothing."},
 	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL,
 		       "Replace an existing OUT, in one step at the end. With --in-place: change files "

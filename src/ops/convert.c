@@ -182,7 +182,8 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 {
 	struct gq_unit *u = &cv->units[0];
 	const char *warning;
-	struct gq_survey_options so = {.read_all = cv->options->per_layer, .hooks = cv->options->hooks};
+	struct gq_survey_options so = {.read_all = cv->options->per_layer, .threads = gq_convert_threads(cv->options->jobs),
+				       .hooks = cv->options->hooks};
 	enum gptq_status status =
 		gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
 
@@ -386,7 +387,6 @@ static enum gptq_status carry_out(struct gq_conversion *cv, struct gptq_error *e
 	}
 	gq_output_drop(&cv->output);
 	gq_output_drop(&cv->manifest);
-	gq_phase(cv, GPTQ_PHASE_FINISH);
 	return status;
 }
 
@@ -446,6 +446,8 @@ enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq
 	} else if (status == GPTQ_OK && !options->dry_run) {
 		status = carry_out(&cv, err);
 	}
+	if (cv.report)
+		gq_phase(&cv, GPTQ_PHASE_FINISH);
 	gq_convert_free(&cv);
 	if (status == GPTQ_OK && report)
 		*report = cv.report;

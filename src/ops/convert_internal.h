@@ -112,6 +112,8 @@ enum gptq_status gq_convert_strays(struct gq_conversion *cv, struct gptq_error *
 
 enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err);
 enum gptq_status gq_convert_write(struct gq_conversion *cv, struct gptq_error *err);
+/* Threads for --jobs; 0: what cores and disks bear. */
+unsigned gq_convert_threads(unsigned jobs);
 /* Into dst, a new file: shard `shard` of the unit. */
 enum gptq_status gq_write_shard(struct gq_writer *writer, struct gq_unit *unit, uint32_t shard, int dst,
 				struct gq_written *out, struct gptq_error *err);

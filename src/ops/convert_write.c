@@ -155,17 +155,20 @@ static int largest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+unsigned gq_convert_threads(unsigned jobs)
+{
+	unsigned n = gq_work_threads(jobs, SIZE_MAX);
+
+	return n < MAX_THREADS || jobs ? n : MAX_THREADS;
+}
+
 static unsigned threads_for(const struct gq_conversion *cv)
 {
 	size_t n_shards = 0;
-	unsigned n;
 
-	if (cv->options->jobs)
-		return gq_work_threads(cv->options->jobs, cv->n_written);
 	for (size_t i = 0; i < cv->n_written; i++)
 		n_shards += cv->written[i].unit != NULL;
-	n = gq_work_threads(0, n_shards);
-	return n < MAX_THREADS ? n : MAX_THREADS;
+	return gq_work_threads(gq_convert_threads(cv->options->jobs), cv->options->jobs ? cv->n_written : n_shards);
 }
 
 static enum gptq_status write_files(struct gq_conversion *cv, struct gptq_error *err)

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/copy.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -231,11 +232,11 @@ static enum gptq_status choose(struct sampling *s, const struct gq_shards *shard
 /* --------------------------------------------------------------------------------------------- reading codes */
 
 /* The widest tile whose statistics fit the budget, a multiple of GQ_STATS_ALIGN. */
-static size_t tile_width(const struct gq_stats_layer *sl, size_t n)
+static size_t tile_width(const struct gq_stats_layer *sl, size_t n, uint64_t budget)
 {
 	size_t width = (n + GQ_STATS_ALIGN - 1) / GQ_STATS_ALIGN * GQ_STATS_ALIGN;
 
-	while (width > GQ_STATS_ALIGN && gq_stats_footprint(sl, width) > STATS_BUDGET)
+	while (width > GQ_STATS_ALIGN && gq_stats_footprint(sl, width) > budget)
 		width = (width / 2 + GQ_STATS_ALIGN - 1) / GQ_STATS_ALIGN * GQ_STATS_ALIGN;
 	return width;
 }
@@ -278,9 +279,20 @@ static enum gptq_status read_tile(struct gq_shards *shards, const struct gq_laye
 	return status;
 }
 
-static enum gptq_status read_codes(struct gq_shards *shards, const struct gq_layer *l, struct gq_code_stats *out,
-				   const struct gptq_hooks *hooks, struct gptq_error *err)
+/* Codes in the hands of several threads. */
+struct code_reading {
+	struct gq_shards *shards;
+	const struct gq_layers *layers;
+	struct gq_survey *sv;
+	size_t *chosen; /* layers */
+	uint64_t budget; /* of memory for statistics, a thread */
+};
+
+static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work, unsigned worker, struct gptq_error *err)
 {
+	const struct code_reading *r = ctx;
+	struct gq_shards *shards = r->shards;
+	const struct gq_layer *l = &r->layers->items[r->chosen[item]];
 	unsigned block_words = gq_layout_stream.block_words(l->pack);
 	struct gq_stats_layer sl = {.k = (size_t)l->in_features};
 	struct gq_stats *st = NULL;
@@ -297,7 +309,7 @@ static enum gptq_status read_codes(struct gq_shards *shards, const struct gq_lay
 	if (status != GPTQ_OK)
 		goto out;
 	sl.g_of_k = g_of_k;
-	width = tile_width(&sl, (size_t)l->out_features);
+	width = tile_width(&sl, (size_t)l->out_features, r->budget);
 	if (width > l->out_features)
 		width = l->out_features;
 	at_once = READ_BUFFER / (width * (l->pack.word_bits / 8)) / block_words * block_words;
@@ -310,17 +322,42 @@ static enum gptq_status read_codes(struct gq_shards *shards, const struct gq_lay
 	for (uint64_t n0 = 0; n0 < l->out_features && status == GPTQ_OK; n0 += width) {
 		uint64_t n_cols = l->out_features - n0 < width ? l->out_features - n0 : width;
 
-		status = gq_check_cancel(hooks, err);
+		status = gq_work_tick(work, worker, n_cols * l->word_rows * (l->pack.word_bits / 8),
+				      shards->items[l->qweight->shard].name, err);
 		if (status == GPTQ_OK)
 			status = read_tile(shards, l, st, n0, n_cols, buffer, at_once, err);
 	}
 	if (status == GPTQ_OK)
-		gq_stats_finish(st, out);
+		gq_stats_finish(st, &r->sv->codes[r->chosen[item]]);
 out:
 	gq_stats_free(st);
 	gq_free(buffer);
 	gq_free(g_of_k);
 	gq_free(words);
+	return status;
+}
+
+static enum gptq_status read_chosen(struct gq_shards *shards, const struct gq_layers *layers, const bool *chosen,
+				    const struct gq_survey_options *options, struct gq_survey *sv, struct gptq_error *err)
+{
+	struct code_reading r = {.shards = shards, .layers = layers, .sv = sv};
+	unsigned threads;
+	enum gptq_status status;
+
+	r.chosen = gq_malloc_array(layers->n, sizeof(*r.chosen));
+	if (!r.chosen)
+		return gq_fail_nomem(err);
+	for (size_t i = 0; i < layers->n; i++) {
+		if (!chosen[i])
+			continue;
+		r.chosen[sv->n_sampled++] = i;
+		sv->facts[i].codes = &sv->codes[i];
+		sv->bytes_sampled += layers->items[i].qweight->nbytes;
+	}
+	threads = gq_work_threads(options->threads ? options->threads : 1, sv->n_sampled);
+	r.budget = STATS_BUDGET / threads;
+	status = gq_work_run(sv->n_sampled, threads, read_codes, &r, options->hooks, sv->bytes_sampled, err);
+	gq_free(r.chosen);
 	return status;
 }
 
@@ -349,14 +386,8 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 		status = read_zeros(shards, layers, sv, options, problems, err);
 	if (status == GPTQ_OK)
 		status = choose(&s, shards, options->read_all, err);
-	for (size_t i = 0; i < n && status == GPTQ_OK; i++) {
-		if (!s.chosen[i])
-			continue;
-		status = read_codes(shards, &layers->items[i], &sv->codes[i], options->hooks, err);
-		sv->facts[i].codes = &sv->codes[i];
-		sv->n_sampled++;
-		sv->bytes_sampled += layers->items[i].qweight->nbytes;
-	}
+	if (status == GPTQ_OK)
+		status = read_chosen(shards, layers, s.chosen, options, sv, err);
 	if (status == GPTQ_OK)
 		status = gq_model_judge(sv->facts, n, sv->verdicts, sv->odd, &sv->model, err);
 	gq_free(s.chosen);

@@ -23,13 +23,14 @@ struct gq_survey {
 struct gq_survey_options {
 	bool read_all; /* the codes of every layer, not of a sample */
 	bool scales;   /* read scales too */
+	unsigned threads; /* that read codes; 0: one */
 	const struct gptq_hooks *hooks;
 };
 
 /*
  * Surveys the layers. The sample is spread over the model: all layers below 1 GiB, else 16 layers or 2% of the bytes,
  * whichever is more, each width and each file represented; layers whose zero points settle them alone need no codes.
- * Memory: one layer's zero points, and 16 MiB for its statistics. g_idx out of range and groups that fit no size
+ * Memory: one layer's zero points a thread, and 16 MiB for statistics in all. g_idx out of range and groups that fit no size
  * become problems of their layers. Errors: what reading gives; GPTQ_E_CANCELLED.
  */
 enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers,
