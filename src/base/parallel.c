@@ -45,6 +45,13 @@ unsigned gq_work_threads(unsigned jobs, size_t n)
 	return cores > 0 ? (unsigned)cores : 1;
 }
 
+/* The total may be an estimate: labels get longer, headers grow. Nobody is told of more than all. */
+static void tell(const struct gq_work *work, const char *file, uint64_t done)
+{
+	if (work->hooks && work->hooks->progress)
+		work->hooks->progress(work->hooks->ctx, file, done < work->total ? done : work->total, work->total);
+}
+
 enum gptq_status gq_work_tick(struct gq_work *work, unsigned worker, uint64_t bytes, const char *file,
 			      struct gptq_error *err)
 {
@@ -63,8 +70,8 @@ enum gptq_status gq_work_tick(struct gq_work *work, unsigned worker, uint64_t by
 	pthread_mutex_unlock(&work->lock);
 	if (cancelled)
 		return gq_fail(err, GPTQ_E_CANCELLED, "stopped on request; nothing was left behind");
-	if (worker == 0 && work->hooks && work->hooks->progress)
-		work->hooks->progress(work->hooks->ctx, file, done, work->total);
+	if (worker == 0)
+		tell(work, file, done);
 	return GPTQ_OK;
 }
 
@@ -134,8 +141,7 @@ static void wait_for_others(struct gq_work *work)
 		if (pthread_cond_timedwait(&work->ended, &work->lock, &until) != ETIMEDOUT || !work->hooks)
 			continue;
 		pthread_mutex_unlock(&work->lock);
-		if (work->hooks->progress)
-			work->hooks->progress(work->hooks->ctx, file, done, work->total);
+		tell(work, file, done);
 		if (work->hooks->cancelled && work->hooks->cancelled(work->hooks->ctx)) {
 			pthread_mutex_lock(&work->lock);
 			work->cancelled = true;
