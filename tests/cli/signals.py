@@ -37,6 +37,8 @@ def stop(number, args, folder, before_start=None, times=1):
     command is the slower one where both want the processor, or it would be done before it is looked at."""
     def start():
         os.nice(19)
+        for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+            signal.signal(ignored, signal.SIG_DFL)  # a shell that runs us in the background has some ignored
         if before_start:
             before_start()
 
@@ -84,9 +86,9 @@ def main():
     before = looks()
     for name, number, args, *times in cases:
         while not check(name, number, args, "out", mib, *times):
-            for name in os.listdir("out"):
-                if name.startswith("O"):
-                    subprocess.run(["rm", "-r", "out/" + name], check=True)
+            for made in os.listdir("out"):
+                if made.startswith("O"):
+                    subprocess.run(["rm", "-r", "out/" + made], check=True)
             mib *= 2
             make(mib)
             before = looks()
