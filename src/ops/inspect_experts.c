@@ -9,12 +9,15 @@ static bool has_part(const char *name, size_t n, const char *word, size_t *at)
 {
 	size_t m = strlen(word);
 
-	for (size_t i = 0; i + m <= n; i++) {
-		if (memcmp(name + i, word, m) == 0 && (i == 0 || name[i - 1] == '.') &&
-		    (i + m == n || name[i + m] == '.')) {
-			*at = i;
+	for (const char *part = name, *end = name + n; part < end;) {
+		const char *dot = memchr(part, '.', (size_t)(end - part));
+		const char *stop = dot ? dot : end;
+
+		if ((size_t)(stop - part) == m && memcmp(part, word, m) == 0) {
+			*at = (size_t)(part - name);
 			return true;
 		}
+		part = stop + 1;
 	}
 	return false;
 }
