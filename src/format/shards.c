@@ -15,6 +15,9 @@
 /* More descriptors than this are not kept open: a checkpoint may have more shards than a process has descriptors. */
 #define MAX_OPEN 128
 
+/* A look at the file costs as much as a small read, and models of experts have half a million of these. */
+#define CHECK_EVERY 16
+
 static enum gptq_status begin(struct gq_shards *shards, struct gptq_error *err)
 {
 	*shards = (struct gq_shards){0};
@@ -41,10 +44,11 @@ static void close_all(struct gq_shards *shards)
 	}
 }
 
-/* With the lock held. */
-static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s, struct gptq_error *err)
+/* With the lock held. sure: see that the file is what it was, whenever that was done last. */
+static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s, bool sure, struct gptq_error *err)
 {
 	enum gptq_status status;
+	bool check = sure;
 	uint64_t size;
 	struct stat st;
 
@@ -57,7 +61,12 @@ static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s,
 			return status;
 		}
 		shards->n_open++;
+		check = true;
 	}
+	if (!sure && s->reads++ % CHECK_EVERY == 0)
+		check = true;
+	if (!check)
+		return GPTQ_OK;
 	if (fstat(s->fd, &st) != 0)
 		return gq_fail_errno(err, errno, s->path, "cannot look at the file");
 	if ((uint64_t)st.st_size != s->size || (uint64_t)st.st_dev != s->dev || (uint64_t)st.st_ino != s->ino ||
@@ -66,19 +75,37 @@ static enum gptq_status open_shard(struct gq_shards *shards, struct gq_shard *s,
 		gq_error_file(err, s->path);
 		return status;
 	}
+	if (sure)
+		s->reads = 0;
 	return GPTQ_OK;
 }
 
-enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+static enum gptq_status hold(struct gq_shards *shards, uint32_t shard, bool sure, int *fd, struct gptq_error *err)
 {
 	struct gq_shard *s = &shards->items[shard];
 	enum gptq_status status;
 
 	pthread_mutex_lock(shards->lock);
-	status = open_shard(shards, s, err);
+	status = open_shard(shards, s, sure, err);
 	*fd = s->fd;
 	s->users += status == GPTQ_OK;
 	pthread_mutex_unlock(shards->lock);
+	return status;
+}
+
+enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err)
+{
+	return hold(shards, shard, true, fd, err);
+}
+
+enum gptq_status gq_shards_unchanged(struct gq_shards *shards, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+	int fd;
+
+	for (size_t i = 0; i < shards->n && status == GPTQ_OK; i++)
+		if (shards->items[i].reads)
+			status = gq_shard_fd(shards, (uint32_t)i, &fd, err);
 	return status;
 }
 
@@ -104,7 +131,7 @@ enum gptq_status gq_tensor_read_at(struct gq_shards *shards, const struct gq_ten
 	enum gptq_status status;
 	int fd;
 
-	status = gq_shard_hold(shards, tensor->shard, &fd, err);
+	status = hold(shards, tensor->shard, false, &fd, err);
 	if (status != GPTQ_OK)
 		return status;
 	status = gq_pread_full(fd, dst, nbytes, tensor->offset + offset, shards->items[tensor->shard].path, err);

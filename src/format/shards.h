@@ -9,12 +9,17 @@
 
 #include <pthread.h>
 
-/* One file. Its descriptor is opened when needed; the identity is checked each time. */
+/*
+ * One file. Its descriptor is opened when needed. That the file is still what it was is checked whenever it is opened, at
+ * every so many reads, and by gq_shard_fd, gq_shard_hold and gq_shards_unchanged: what was read is to be trusted only
+ * after one of these.
+ */
 struct gq_shard {
 	char *path;      /* as the system needs it */
 	char *name;      /* relative to the checkpoint, for messages and for OUT */
 	int fd;          /* -1 while closed */
 	unsigned users;  /* reads under way on fd: it is not closed under them */
+	unsigned reads;  /* since the identity was checked */
 	uint64_t size, dev, ino;
 	int64_t mtime_ns, ctime_ns;
 	struct gq_st *st; /* NULL if the header could not be read */
@@ -87,6 +92,9 @@ enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, 
 
 /* The same, for several threads: the descriptor stays open until gq_shard_let_go(), which belongs to a success alone. */
 enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
+
+/* Are all files that were read from what they were? GPTQ_E_IO if not. */
+enum gptq_status gq_shards_unchanged(struct gq_shards *shards, struct gptq_error *err);
 void gq_shard_let_go(struct gq_shards *shards, uint32_t shard);
 
 /* Reads nbytes of a tensor from its byte `offset` on. The span was checked against the file's size. Several threads may

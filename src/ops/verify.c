@@ -212,6 +212,8 @@ static enum gptq_status compare(struct gq_verification *v, struct gptq_error *er
 
 	r->threads = gq_work_threads(v->options->jobs, v->n_todo);
 	status = gq_work_run(v->n_todo, r->threads, compare_pair, v, v->options->hooks, v->bytes, err);
+	for (unsigned i = 0; i < 2 && status == GPTQ_OK; i++)
+		status = gq_shards_unchanged(&v->sides[i].source.shards, err);
 	r->seconds = now() - begin;
 	r->n_bytes = v->bytes;
 	r->device = v->prover.device;
