@@ -67,6 +67,7 @@ void gq_copy_begin(struct gq_copy_watch *watch, const char *file, struct gq_sha2
 	watch->file = file;
 	watch->digest = digest;
 	watch->begun = 0;
+	watch->source = GQ_SOURCE_UNKNOWN;
 }
 
 void gq_copy_free(struct gq_copy_watch *watch)
@@ -225,7 +226,9 @@ enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t d
 {
 	enum gptq_status status = ask(watch, err);
 
-	if (status == GPTQ_OK && (watch->digest || dst < 0 || !is_remote(src)))
+	if (watch->source == GQ_SOURCE_UNKNOWN)
+		watch->source = is_remote(src) ? GQ_SOURCE_REMOTE : GQ_SOURCE_LOCAL;
+	if (status == GPTQ_OK && (watch->digest || dst < 0 || watch->source == GQ_SOURCE_LOCAL))
 		return copy_by_buffer(src, src_offset, dst, dst_offset, n, watch, err);
 	while (status == GPTQ_OK && n) {
 		off_t from = (off_t)src_offset, to = (off_t)dst_offset;

@@ -21,6 +21,7 @@ struct gq_copy_watch {
 	uint64_t n_copied;        /* of these, read and written */
 	uint64_t begun;           /* up to here in the file the kernel was asked to begin writing to disk */
 	char *buffer;             /* made when it is needed */
+	enum gq_copy_source { GQ_SOURCE_UNKNOWN = 0, GQ_SOURCE_LOCAL, GQ_SOURCE_REMOTE } source; /* once asked */
 };
 
 void gq_copy_begin(struct gq_copy_watch *watch, const char *file, struct gq_sha256 *digest);

@@ -9,6 +9,7 @@
  * Where the header grew, the data move up by `grown` bytes, and no block can be shared.
  */
 #include "base/checked.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "ops/convert_internal.h"
 
@@ -122,17 +123,63 @@ static enum gptq_status shift(struct pass *p, size_t layer, struct gptq_error *e
 	return status;
 }
 
+static uint64_t end_of(const struct pass *p, size_t span)
+{
+	return p->spans[span].offset + p->unit->source.layers.items[p->spans[span].layer].qzeros->nbytes;
+}
+
+/* How many spans from i on fit into the buffer, with all that lies between `at` and the last of them. */
+static size_t fitting(const struct pass *p, size_t i, uint64_t at)
+{
+	size_t n = 0;
+
+	while (!p->shared && i + n < p->n_spans && end_of(p, i + n) - at <= p->w->rows_size)
+		n++;
+	return n;
+}
+
+/* Models of experts have small layers by the ten thousand: n spans and what lies between go in one read and one write. */
+static enum gptq_status shift_together(struct pass *p, size_t first, size_t n, uint64_t at, struct gptq_error *err)
+{
+	const struct gq_shards *shards = &p->unit->source.shards;
+	const struct gq_conversion *cv = p->w->cv;
+	size_t size = (size_t)(end_of(p, first + n - 1) - at), changed = 0;
+	enum gptq_status status =
+		gq_pread_full(p->src, p->w->rows, size, at, shards->items[p->shard].path, err);
+
+	for (size_t i = first; i < first + n && status == GPTQ_OK; i++) {
+		size_t layer = p->spans[i].layer;
+		const struct gq_layer *l = &p->unit->source.layers.items[layer];
+
+		status = gptq_zeros_shift(p->w->rows + (p->spans[i].offset - at), (size_t)l->groups,
+					  (size_t)l->zero_row_bytes, l->pack.bits, l->pack.word_bits,
+					  p->unit->formats[layer], cv->to, gq_layer_style(cv, p->unit, layer), err);
+		changed += (size_t)l->qzeros->nbytes;
+	}
+	if (status == GPTQ_OK)
+		status = gq_copy_put(p->dst, p->w->rows, size, at + p->grown, &p->w->watch, err);
+	p->out->n_rewritten += changed;
+	p->w->watch.n_copied += size - changed;
+	return status;
+}
+
 static enum gptq_status pass(struct pass *p, const struct gq_buf *header, struct gptq_error *err)
 {
 	const struct gq_shard *s = &p->unit->source.shards.items[p->shard];
 	uint64_t at = s->st->data_start;
 	enum gptq_status status = header->size ? put_header(p, header, err) : keep(p, 0, at, err);
 
-	for (size_t i = 0; i < p->n_spans && status == GPTQ_OK; i++) {
-		status = keep(p, at, p->spans[i].offset, err);
-		if (status == GPTQ_OK)
-			status = shift(p, p->spans[i].layer, err);
-		at = p->spans[i].offset + p->unit->source.layers.items[p->spans[i].layer].qzeros->nbytes;
+	for (size_t i = 0, n; i < p->n_spans && status == GPTQ_OK; i += n) {
+		n = fitting(p, i, at);
+		if (n > 0) {
+			status = shift_together(p, i, n, at, err);
+		} else {
+			n = 1;
+			status = keep(p, at, p->spans[i].offset, err);
+			if (status == GPTQ_OK)
+				status = shift(p, p->spans[i].layer, err);
+		}
+		at = end_of(p, i + n - 1);
 	}
 	return status == GPTQ_OK ? keep(p, at, s->size, err) : status;
 }
