@@ -75,54 +75,57 @@ static enum gptq_status check_layer(struct gq_conversion *cv, struct gq_unit *u,
 	return status;
 }
 
-/* The files of a unit as they now lie in OUT. */
-static enum gptq_status open_written(const struct gq_conversion *cv, const struct gq_unit *u, struct gq_shards *written,
-				     struct gq_problems *problems, struct gptq_error *err)
+/* n files of a unit, from `first` on, as they now lie in OUT. */
+static enum gptq_status open_written(const struct gq_conversion *cv, const struct gq_unit *u, size_t first, size_t n,
+				     struct gq_shards *written, struct gq_problems *problems, struct gptq_error *err)
 {
 	const struct gq_shards *shards = &u->source.shards;
-	const char **names = gq_calloc(shards->n, sizeof(*names)), *temp = cv->output.temp_path;
+	const char **names, *temp = cv->output.temp_path;
 	enum gptq_status status;
 
+	if (cv->units[0].source.file)
+		return gq_shards_open_files(NULL, &temp, 1, written, problems, err);
+	names = gq_calloc(n, sizeof(*names));
 	if (!names)
 		return gq_fail_nomem(err);
-	for (size_t i = 0; i < shards->n; i++)
-		names[i] = u->name ? u->name : shards->items[i].name;
-	if (cv->units[0].source.file)
-		status = gq_shards_open_files(NULL, &temp, 1, written, problems, err);
-	else
-		status = gq_shards_open_files(temp, names, shards->n, written, problems, err);
+	for (size_t i = 0; i < n; i++)
+		names[i] = u->name ? u->name : shards->items[first + i].name;
+	status = gq_shards_open_files(temp, names, n, written, problems, err);
 	gq_free(names);
 	return status;
 }
 
-static enum gptq_status check_metadata(const struct gq_conversion *cv, const struct gq_unit *u,
+static enum gptq_status check_metadata(const struct gq_conversion *cv, const struct gq_unit *u, size_t first,
 				       const struct gq_shards *written, struct gptq_error *err)
 {
 	const char *want = gq_label_word(gq_label_of_format(cv->to));
 
 	for (size_t i = 0; i < u->source.n_metadata; i++) {
-		const struct gq_st_meta *m =
-			gq_st_find_meta(written->items[u->source.metadata_shard[i]].st, "gptq_checkpoint_format");
+		size_t shard = u->source.metadata_shard[i];
+		const struct gq_st_meta *m;
 
-		if (u->source.metadata[i].label == GQ_LABEL_ABSENT)
+		if (u->source.metadata[i].label == GQ_LABEL_ABSENT || shard < first || shard - first >= written->n)
 			continue;
+		m = gq_st_find_meta(written->items[shard - first].st, "gptq_checkpoint_format");
 		if (!m || m->value_size != strlen(want) || memcmp(m->value, want, m->value_size) != 0) {
 			enum gptq_status status =
 				gq_fail(err, GPTQ_E_MISMATCH, "__metadata__.gptq_checkpoint_format was not written");
 
-			gq_error_file(err, written->items[u->source.metadata_shard[i]].name);
+			gq_error_file(err, written->items[shard - first].name);
 			return status;
 		}
 	}
 	return GPTQ_OK;
 }
 
-static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, struct gptq_error *err)
+/* The proof of all weights needs all files at once, and with them a second table of all tensors. */
+static enum gptq_status check_files(struct gq_conversion *cv, struct gq_unit *u, size_t first, size_t n,
+				    struct gptq_error *err)
 {
 	struct gq_problems problems = {0};
 	const struct gq_problem *p;
 	struct gq_shards written;
-	enum gptq_status status = open_written(cv, u, &written, &problems, err);
+	enum gptq_status status = open_written(cv, u, first, n, &written, &problems, err);
 
 	if (status != GPTQ_OK)
 		goto out;
@@ -133,9 +136,13 @@ static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, 
 		status = p->error.status;
 	}
 	if (status == GPTQ_OK)
-		status = check_metadata(cv, u, &written, err);
-	for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++)
-		status = check_layer(cv, u, i, &written, err);
+		status = check_metadata(cv, u, first, &written, err);
+	for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++) {
+		size_t shard = u->source.layers.items[i].qzeros->shard;
+
+		if (shard >= first && shard - first < n)
+			status = check_layer(cv, u, i, &written, err);
+	}
 	if (status == GPTQ_OK && cv->options->verify_weights) {
 		gq_phase(cv, GPTQ_PHASE_PROVE);
 		status = gq_convert_prove(cv, u, &written, err);
@@ -144,6 +151,16 @@ static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, 
 	gq_shards_close(&written);
 out:
 	gq_problems_free(&problems);
+	return status;
+}
+
+static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, struct gptq_error *err)
+{
+	size_t n = u->source.shards.n, at_once = cv->options->verify_weights ? n : 1;
+	enum gptq_status status = GPTQ_OK;
+
+	for (size_t i = 0; i < n && status == GPTQ_OK; i += at_once)
+		status = check_files(cv, u, i, at_once, err);
 	return status;
 }
 

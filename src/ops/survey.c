@@ -328,7 +328,7 @@ static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work,
 			status = read_tile(shards, l, st, n0, n_cols, buffer, at_once, err);
 	}
 	if (status == GPTQ_OK)
-		gq_stats_finish(st, &r->sv->codes[r->chosen[item]]);
+		gq_stats_finish(st, &r->sv->codes[item]);
 out:
 	gq_stats_free(st);
 	gq_free(buffer);
@@ -351,9 +351,15 @@ static enum gptq_status read_chosen(struct gq_shards *shards, const struct gq_la
 		if (!chosen[i])
 			continue;
 		r.chosen[sv->n_sampled++] = i;
-		sv->facts[i].codes = &sv->codes[i];
 		sv->bytes_sampled += layers->items[i].qweight->nbytes;
 	}
+	sv->codes = gq_calloc(sv->n_sampled, sizeof(*sv->codes));
+	if (!sv->codes) {
+		gq_free(r.chosen);
+		return gq_fail_nomem(err);
+	}
+	for (size_t i = 0; i < sv->n_sampled; i++)
+		sv->facts[r.chosen[i]].codes = &sv->codes[i];
 	threads = gq_work_threads(options->threads ? options->threads : 1, sv->n_sampled);
 	r.budget = STATS_BUDGET / threads;
 	status = gq_work_run(sv->n_sampled, threads, read_codes, &r, options->hooks, sv->bytes_sampled, err);
@@ -371,7 +377,6 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 
 	*sv = (struct gq_survey){.n_layers = n};
 	sv->facts = gq_calloc(n, sizeof(*sv->facts));
-	sv->codes = gq_calloc(n, sizeof(*sv->codes));
 	sv->verdicts = gq_calloc(n, sizeof(*sv->verdicts));
 	sv->g_idx = gq_calloc(n, sizeof(*sv->g_idx));
 	sv->odd = gq_calloc(n, sizeof(*sv->odd));
@@ -379,7 +384,7 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 	if (options->scales)
 		sv->scales = gq_calloc(n, sizeof(*sv->scales));
 	s.chosen = gq_calloc(n, sizeof(*s.chosen));
-	if (!sv->facts || !sv->codes || !sv->verdicts || !sv->g_idx || !sv->odd || !sv->broken ||
+	if (!sv->facts || !sv->verdicts || !sv->g_idx || !sv->odd || !sv->broken ||
 	    (options->scales && !sv->scales) || !s.chosen)
 		status = gq_fail_nomem(err);
 	else
@@ -388,6 +393,8 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 		status = choose(&s, shards, options->read_all, err);
 	if (status == GPTQ_OK)
 		status = read_chosen(shards, layers, s.chosen, options, sv, err);
+	if (status == GPTQ_OK)
+		status = gq_shards_unchanged(shards, err);
 	if (status == GPTQ_OK)
 		status = gq_model_judge(sv->facts, n, sv->verdicts, sv->odd, &sv->model, err);
 	gq_free(s.chosen);

@@ -9,7 +9,7 @@
 
 struct gq_survey {
 	struct gq_layer_facts *facts;      /* one a layer, in the order of the layers */
-	struct gq_code_stats *codes;       /* likewise; meaningful where facts[i].codes points to it */
+	struct gq_code_stats *codes;       /* one a layer that was read; facts[i].codes points here */
 	struct gq_layer_verdict *verdicts;
 	enum gq_g_idx_kind *g_idx;
 	bool *odd;
