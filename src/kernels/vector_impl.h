@@ -167,13 +167,14 @@ struct columns {
 	float less[4][GQ_TILE]; /* -(2^(23 - bits i) + z), for those of GQ_EACH */
 };
 
-/* false: some scale is not below the limit. */
-GQ_INLINE bool widen(const struct gq_weights *w, const struct gq_stretch *at, float limit, struct columns *out)
+/* false: some scale is not below the limit. each: how many of `less` are wanted. */
+GQ_INLINE bool widen(const struct gq_weights *w, const struct gq_stretch *at, float limit, unsigned each,
+		     struct columns *out)
 {
 	size_t n = at->n1 - at->n0, nbytes = gq_weight_bytes(w->dtype);
 	size_t cell = (size_t)w->g_of_k[at->k0] * w->n_columns + at->n0;
 	const unsigned char *scales = (const unsigned char *)w->scales + cell * nbytes;
-	const unsigned bits = w->pack.bits, each = GQ_EACH(bits);
+	const unsigned bits = w->pack.bits;
 	vu over = {0};
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
@@ -302,25 +303,33 @@ GQ_TARGET static void unpack(struct gq_word_rows rows, struct gq_pack pack, size
 
 /* ------------------------------------------------------------------------------------------------ dequantise */
 
-/* Rows [j0, j1) of a block, all columns; few, as a cache keeps few rows whose distance is a power of two. */
+/*
+ * Rows [j0, j1) of a block, all columns, a shift for each: stretches may be short here, and then more constants would
+ * cost more than they save. Few rows, as a cache keeps few rows whose distance is a power of two.
+ */
 GQ_INLINE void dequantise_rows(enum gptq_dtype dtype, unsigned bits, unsigned j0, unsigned j1, const unsigned char *p,
 			       size_t row_bytes, const struct columns *at, size_t n, unsigned char *out, size_t stride)
 {
 	const unsigned n_words = bits == 3 ? 3 : 1;
 
 	for (size_t i = 0; i < n; i += GQ_LANES) {
-		struct widened columns;
+		vf scale, zero;
 		vu words[3];
+		unsigned shift;
 
 		if (n - i < GQ_LANES)
 			i = n - GQ_LANES;
-		columns = load_widened(at, bits, i);
+		scale = load_floats(at->scale + i);
+		zero = -load_floats(at->less[0] + i);
 		for (unsigned r = 0; r < n_words; r++)
 			words[r] = load_words(p + r * row_bytes + i * 4);
 		GQ_UNROLL
-		for (unsigned j = j0; j < j1; j++)
-			store_weights(dtype, product_of_row(words, bits, j, &columns),
+		for (unsigned j = j0; j < j1; j++) {
+			vu w = code_words(words, bits, j, &shift);
+
+			store_weights(dtype, product(w, shift, bits, scale, zero),
 				      out + j * stride + i * gq_weight_bytes(dtype));
+		}
 	}
 }
 
@@ -376,7 +385,7 @@ GQ_TARGET static bool dequantise(const struct gq_weights *w, const struct gq_str
 	if (at->mixed)
 		return dequantise_mixed(w, at, out, stride);
 	/* Finite scales give no NaN; products may well become infinite. */
-	if (!widen(w, at, gq_float_of_bits(0x7f800000), &columns))
+	if (!widen(w, at, gq_float_of_bits(0x7f800000), 1, &columns))
 		return false;
 	if (w->pack.bits == 2)
 		dequantise_2(w, at, &columns, out, stride);
@@ -457,7 +466,8 @@ GQ_TARGET static bool same(const struct gq_weights *a, const struct gq_weights *
 		return false;
 	if (at->mixed)
 		return same_mixed(a, b, at);
-	if (!widen(a, at, limit, &columns[0]) || !widen(b, at, limit, &columns[1]))
+	if (!widen(a, at, limit, GQ_EACH(a->pack.bits), &columns[0]) ||
+	    !widen(b, at, limit, GQ_EACH(b->pack.bits), &columns[1]))
 		return false;
 	if (a->pack.bits == 2)
 		return same_2(a, b, at, &columns[0], &columns[1]);
