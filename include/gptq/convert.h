@@ -161,10 +161,10 @@ GPTQ_API enum gptq_status gptq_convert(const char *in, const char *out, const st
 
 /*
  * Converts the checkpoint where it lies: rewrites the bytes of qzeros, labels inside headers, and configs. A journal is
- * written and synced first (".gptq-convert.journal" in the folder, ".NAME.gptq-convert.journal" beside a lone file NAME)
- * and removed at the end. Where a journal is found, the conversion that it belongs to is finished: options must then be
- * those that it was started with, or have neither `to` nor `relabel`. A crash at any moment leaves the old checkpoint, the
- * new one, or a journal with which this call or gptq_convert_rollback() leads to one of the two.
+ * written and synced first (".gptq-convert.journal" in the folder, ".NAME.gptq-convert.journal" beside a lone file
+ * NAME) and removed at the end. Where a journal is found, the conversion that it belongs to is finished: options must
+ * then be those that it was started with, or have neither `to` nor `relabel`. A crash at any moment leaves the old
+ * checkpoint, the new one, or a journal with which this call or gptq_convert_rollback() leads to one of the two.
  *
  * GPTQ_E_REFUSED also for links, for hard links without `force`, and for a header without room for its label. After
  * an error before the first byte has changed, nothing is left behind; after a later one the journal is, and the message
@@ -178,8 +178,8 @@ GPTQ_API enum gptq_status gptq_convert_rollback(const char *path, const struct g
 						struct gptq_convert_report **report, struct gptq_error *err);
 
 /*
- * Converts one safetensors file in one pass. in: a file's path, or NULL to read from the descriptor in_fd; out: likewise,
- * out_fd. Memory: the header and a few MiB.
+ * Converts one safetensors file in one pass. in: a file's path, or NULL to read from the descriptor in_fd; out:
+ * likewise, out_fd. Memory: the header and a few MiB.
  *
  * A file that is read by path is judged as by gptq_convert(). What comes from a descriptor is not: its bytes are gone
  * before a verdict could be reached. So its format must be given (options->from) or be labelled (in its header, or in

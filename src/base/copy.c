@@ -102,7 +102,8 @@ static enum gptq_status became_shorter(const char *file, uint64_t missing, struc
 	return status;
 }
 
-/* Bytes up to `end` are written: the disk is asked to begin, so that the fsync at the end has little left to wait for. */
+/* Bytes up to `end` are written: the disk is asked to begin, so that the fsync at the end has little left to wait for.
+ */
 static void write_behind(int dst, uint64_t end, struct gq_copy_watch *watch)
 {
 	if (end < watch->begun + WRITE_BEHIND)

@@ -7,8 +7,8 @@
 #include "base/sha256.h"
 
 /*
- * What a long copy reports to and asks of its caller; every member may be NULL or 0. One for each thread, for any number
- * of files: gq_copy_begin() before each, gq_copy_free() at the end.
+ * What a long copy reports to and asks of its caller; every member may be NULL or 0. One for each thread, for any
+ * number of files: gq_copy_begin() before each, gq_copy_free() at the end.
  */
 struct gq_copy_watch {
 	const struct gptq_hooks *hooks; /* of the only thread, or ... */
@@ -47,8 +47,9 @@ enum gptq_status gq_copy_reserve(int dst, uint64_t n, const char *file, struct g
 
 /*
  * Copies n bytes from src at src_offset to dst at dst_offset: copy_file_range on network file systems, where there is
- * no digest, and read and write elsewhere. dst -1: the bytes are there already, and only the digest wants them. A source
- * that ends early is GPTQ_E_IO ("became shorter"). GPTQ_E_CANCELLED when the hook says so (asked at least every 16 MiB).
+ * no digest, and read and write elsewhere. dst -1: the bytes are there already, and only the digest wants them. A
+ * source that ends early is GPTQ_E_IO ("became shorter"). GPTQ_E_CANCELLED when the hook says so (asked at least every
+ * 16 MiB).
  */
 enum gptq_status gq_copy_range(int src, uint64_t src_offset, int dst, uint64_t dst_offset, uint64_t n,
 			       struct gq_copy_watch *watch, struct gptq_error *err);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,17 +159,22 @@ enum gptq_status gq_work_run(size_t n, unsigned n_threads, gq_work_fn fn, void *
 	struct gq_work work = {.fn = fn, .ctx = ctx, .hooks = hooks, .total = total, .n = n, .failed_item = n};
 	struct worker *workers = gq_calloc(n_threads, sizeof(*workers));
 	unsigned started = 1;
+	sigset_t all, before;
 
 	if (!workers)
 		return gq_fail_nomem(err);
 	pthread_mutex_init(&work.lock, NULL);
 	pthread_cond_init(&work.ended, NULL);
 	work.n_running = n_threads;
+	/* Signals come to the calling thread, which asks the hooks: they end what it waits for. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (; started < n_threads; started++) {
 		workers[started] = (struct worker){.work = &work, .number = started};
 		if (pthread_create(&workers[started].thread, NULL, run_worker, &workers[started]) != 0)
 			break; /* fewer will do */
 	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_mutex_lock(&work.lock);
 	work.n_running -= n_threads - started;
 	pthread_mutex_unlock(&work.lock);

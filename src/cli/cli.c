@@ -295,7 +295,7 @@ int cli_fail(const struct cli_command *command, const struct gptq_error *err)
 	if (err->status == GPTQ_E_CANCELLED && cli_signal()) {
 		/* what stands behind "stopped on request" says what was left behind */
 		cli_error(command, "stopped by signal %d (%s)%s", cli_signal(), strsignal(cli_signal()),
-			  err->message + strcspn(err->message, ";\n"));
+			  command->read_only ? "" : err->message + strcspn(err->message, ";\n"));
 		return 128 + cli_signal();
 	}
 	gptq_error_format(err, text, sizeof(text));

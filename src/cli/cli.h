@@ -31,6 +31,7 @@ struct cli_command {
 	const char *description; /* a paragraph under it */
 	const struct cli_option *options;
 	const char *epilogue; /* exit codes, examples */
+	bool read_only;       /* it leaves nothing behind in any case */
 };
 
 /* --progress auto|always|never, and the volume of messages. */

@@ -214,7 +214,8 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 		fprintf(out, "%s -> %s\n", a, b);
 	head(out, "format");
 	if (r->relabelled)
-		fprintf(out, "%s, labels rewritten (%s)\n", format_word(r->to), r->from_reason);
+		fprintf(out, "%s, %s (%s)\n", format_word(r->to),
+			r->n_labels ? "labels rewritten" : "no label to rewrite", r->from_reason);
 	else
 		fprintf(out, "%s -> %s (%s)\n", format_word(r->from), format_word(r->to), r->from_reason);
 	head(out, "tensors");

@@ -75,7 +75,8 @@ static const struct cli_option options_table[] = {
 	[OPT_BITS] = {"bits", 0, CLI_ARG_REQUIRED, "N",
 		      "For a lone file or a stream: the width of a code, 2, 3, 4 or 8."},
 	[OPT_JOBS] = {"jobs", 'j', CLI_ARG_REQUIRED, "N",
-		      "Judge so many layers and write so many files at once, 1 to 256; by default up to 4, as there are cores."},
+		      "Judge so many layers and write so many files at once, 1 to 256; by default up to 4, as there "
+		      "are cores."},
 	[OPT_DRY_RUN] = {"dry-run", 'n', CLI_ARG_NONE, NULL, "Decide and report, write nothing."},
 	[OPT_FORCE] = {"force", 'f', CLI_ARG_NONE, NULL,
 		       "Replace an existing OUT, in one step at the end. With --in-place: change files "
@@ -85,7 +86,8 @@ static const struct cli_option options_table[] = {
 			  "OUT.sha256 beside a file, or into FILE."},
 	[OPT_JSON] = {"json", 0, CLI_ARG_NONE, NULL, "Print the report, or the refusal, as one JSON object."},
 	[OPT_QUIET] = {"quiet", 'q', CLI_ARG_NONE, NULL, "Print no report and no warnings."},
-	[OPT_VERBOSE] = {"verbose", 'v', CLI_ARG_NONE, NULL, "Print every label, every file that was left out, and what it cost."},
+	[OPT_VERBOSE] = {"verbose", 'v', CLI_ARG_NONE, NULL,
+			 "Print every label, every file that was left out, and what it cost."},
 	[OPT_PROGRESS] = {"progress", 0, CLI_ARG_REQUIRED, "auto|always|never",
 			  "A line on standard error while it works; auto means on a terminal, after a second."},
 	[OPT_HELP] = {"help", 'h', CLI_ARG_NONE, NULL, "Print this help and exit."},

@@ -67,10 +67,11 @@ static const struct cli_command command = {
 		"sizes, what is wrong with it, and which loaders read it right. PATH is a model folder, a hub cache's "
 		"models--org--name folder, or a safetensors file; - reads the header of one from standard input.",
 	.options = options_table,
+	.read_only = true,
 	.epilogue = "exit codes:\n"
 		    "  0      done; with --check: no finding of that severity\n"
 		    "  1      with --check: there is such a finding\n"
-		    "  2      wrong use, or PATH or one of its files cannot be opened as what it should be\n"
+		    "  2      wrong use, or a file cannot be opened as what it should be\n"
 		    "  128+n  ended by signal n\n"
 		    "\n"
 		    "examples:\n"
@@ -233,7 +234,8 @@ static int inspect_one(const char *path, struct settings *s, bool first)
 	return code;
 }
 
-/* Large tables grow and go: a third of the time for 200,000 tensors went into giving pages back and taking them anew. */
+/* Large tables grow and go: a third of the time for 200,000 tensors went into giving pages back and taking them anew.
+ */
 static void keep_memory(void)
 {
 #if defined(__GLIBC__)

@@ -61,10 +61,11 @@ static const struct cli_command command = {
 		"models--org--name folders, or safetensors files. Tensors that are not quantised are compared byte by "
 		"byte.",
 	.options = options_table,
+	.read_only = true,
 	.epilogue = "exit codes:\n"
 		    "  0      the same weights\n"
 		    "  1      not the same weights\n"
-		    "  2      wrong use, or could not decide: unreadable, or format or style is not settled\n"
+		    "  2      wrong use, or could not decide: unreadable, or not settled\n"
 		    "  128+n  ended by signal n\n"
 		    "\n"
 		    "examples:\n"

@@ -10,16 +10,17 @@
 #include <pthread.h>
 
 /*
- * One file. Its descriptor is opened when needed. That the file is still what it was is checked whenever it is opened, at
- * every so many reads, and by gq_shard_fd, gq_shard_hold and gq_shards_unchanged: what was read is to be trusted only
- * after one of these.
+ * One file. Its descriptor is opened when needed. That the file is still what it was is checked whenever it is opened,
+ * at every so many reads, and by gq_shard_fd, gq_shard_hold and gq_shards_unchanged: what was read is to be trusted
+ * only after one of these.
  */
 struct gq_shard {
 	char *path;      /* as the system needs it */
 	char *name;      /* relative to the checkpoint, for messages and for OUT */
 	int fd;          /* -1 while closed */
 	unsigned users;  /* reads under way on fd: it is not closed under them */
-	unsigned reads;  /* since the identity was checked */
+	bool read;       /* since the identity was checked ... */
+	unsigned reads;  /* ... and how often, from one check to the next */
 	uint64_t size, dev, ino;
 	int64_t mtime_ns, ctime_ns;
 	struct gq_st *st; /* NULL if the header could not be read */
@@ -86,16 +87,20 @@ const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const cha
 /* Tensor i if that is what gq_shards_find would give, else NULL: for those who can guess where the next one is. */
 const struct gq_tensor *gq_shards_guess(const struct gq_shards *shards, size_t i, const char *name, size_t n);
 
-/* Opens (or hands out again) the descriptor of a shard, which stays open until the next call on these shards.
- * GPTQ_E_IO, also if the file is no longer the one whose header was read (size, inode, or a time of change differ). */
+/*
+ * Opens (or hands out again) the descriptor of a shard, which stays open until the next call on these shards: for one
+ * thread. GPTQ_E_IO, also if the file is no longer the one whose header was read (size, inode, or a time of change
+ * differ).
+ */
 enum gptq_status gq_shard_fd(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
 
-/* The same, for several threads: the descriptor stays open until gq_shard_let_go(), which belongs to a success alone. */
+/* The same, for several threads: the descriptor stays open until gq_shard_let_go(), which belongs to a success alone.
+ */
 enum gptq_status gq_shard_hold(struct gq_shards *shards, uint32_t shard, int *fd, struct gptq_error *err);
-
-/* Are all files that were read from what they were? GPTQ_E_IO if not. */
-enum gptq_status gq_shards_unchanged(struct gq_shards *shards, struct gptq_error *err);
 void gq_shard_let_go(struct gq_shards *shards, uint32_t shard);
+
+/* Are all files that were read from what they were? GPTQ_E_IO if not. For one thread. */
+enum gptq_status gq_shards_unchanged(struct gq_shards *shards, struct gptq_error *err);
 
 /* Reads nbytes of a tensor from its byte `offset` on. The span was checked against the file's size. Several threads may
  * read at once. */

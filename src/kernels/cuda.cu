@@ -16,8 +16,8 @@ extern "C" {
 
 #include <cuda_runtime.h>
 
-// Tests that run kernels on the CPU have other ways to launch them. GQ_PHASE(0) is what a kernel does before its threads
-// wait for each other, GQ_PHASE(1) what it does then.
+// Tests that run kernels on the CPU have other ways to launch them. GQ_PHASE(0) is what a kernel does before its
+// threads wait for each other, GQ_PHASE(1) what it does then.
 #if !defined(GQ_CUDA_EMULATED)
 #define GQ_LAUNCH(kernel, n_blocks, n_threads, stream, ...) kernel<<<n_blocks, n_threads, 0, stream>>>(__VA_ARGS__)
 #define GQ_LAUNCH_SHARED(kernel, n_blocks, n_threads, n_shared, stream, ...)                                           \

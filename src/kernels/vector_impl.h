@@ -12,9 +12,9 @@
  *   GQ_FMA(a, b, c)     a * b + c of three vf, rounded once
  *
  * A code becomes a difference without a conversion: q in the low bits of the float32 number 2^23 makes 2^23 + q, and
- * less 2^23 + z that is q - z, exactly, with +0 where they are equal. Where a block has one group, a few codes of a word
- * share a shift: the third of them, of 4 bits, is 2^23 + 2^8 q, and the fused multiply-add that subtracts 2^15 + z brings
- * it back.
+ * less 2^23 + z that is q - z, exactly, with +0 where they are equal. Where a block has one group, a few codes of a
+ * word share a shift: the third of them, of 4 bits, is 2^23 + 2^8 q, and the fused multiply-add that subtracts 2^15 + z
+ * brings it back.
  */
 #include "kernels/dispatch.h"
 #include "kernels/half.h"

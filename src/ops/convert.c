@@ -295,19 +295,12 @@ static enum gptq_status open_model(struct gq_conversion *cv, struct gptq_error *
 	return GPTQ_OK;
 }
 
-/* What an interrupted in-place conversion left is neither the one checkpoint nor the other. */
-static enum gptq_status check_interrupted(struct gq_conversion *cv, struct gptq_error *err)
+enum gptq_status gq_convert_unchanged(const struct gq_conversion *cv, struct gptq_error *err)
 {
-	char *journal;
-	enum gptq_status status = gq_source_journal(&cv->units[0].source, &journal, err);
+	enum gptq_status status = GPTQ_OK;
 
-	if (status == GPTQ_OK && journal) {
-		status = gq_fail(err, GPTQ_E_ARG,
-				 "an in-place conversion was interrupted here, and this is its journal: gptq-convert --in-place "
-				 "on the same path finishes it, --rollback undoes it");
-		gq_error_file(err, journal);
-	}
-	gq_free(journal);
+	for (size_t i = 0; i < cv->n_units && status == GPTQ_OK; i++)
+		status = gq_shards_unchanged(&cv->units[i].source.shards, err);
 	return status;
 }
 
@@ -317,7 +310,7 @@ enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *
 	const struct gq_source *s = &cv->units[0].source;
 
 	if (status == GPTQ_OK)
-		status = check_interrupted(cv, err);
+		status = gq_source_uninterrupted(s, err);
 	if (status == GPTQ_OK && cv->out)
 		status = check_places(cv, err);
 	if (status == GPTQ_OK && cv->out)
@@ -336,7 +329,9 @@ enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *
 		status = gq_convert_strays(cv, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_plan(cv, err);
-	return status == GPTQ_OK ? fill_report(cv, err) : status;
+	if (status == GPTQ_OK)
+		status = fill_report(cv, err);
+	return status == GPTQ_OK ? gq_convert_unchanged(cv, err) : status;
 }
 
 /* An error about a file under the temporary name is told about the place that the reader knows. */

@@ -148,6 +148,16 @@ static enum gptq_status check_files(struct gq_conversion *cv, struct gq_unit *u,
 		status = gq_convert_prove(cv, u, &written, err);
 		gq_phase(cv, GPTQ_PHASE_CHECK);
 	}
+	/* A difference may come from a source that changed meanwhile, and then that is to be said. */
+	if (status == GPTQ_OK || status == GPTQ_E_MISMATCH) {
+		struct gptq_error e;
+
+		if (gq_shards_unchanged(&u->source.shards, &e) != GPTQ_OK) {
+			status = e.status;
+			if (err)
+				*err = e;
+		}
+	}
 	gq_shards_close(&written);
 out:
 	gq_problems_free(&problems);

@@ -88,7 +88,7 @@ static inline bool gq_layer_changes(const struct gq_conversion *cv, const struct
 }
 enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct gq_unit *u, size_t i);
 
-/* The safetensors header that file `shard` gets: *size_changed if it grew. out stays empty if nothing changes. */
+/* The safetensors header that file `shard` gets. out stays empty if nothing changes. */
 enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,
 			       struct gq_buf *out, struct gptq_error *err);
 
@@ -98,6 +98,8 @@ enum gptq_status gq_convert_check_options(const struct gptq_convert_options *opt
 enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *err);
 /* Everything up to the first byte written: opens cv->in, settles, plans. */
 enum gptq_status gq_convert_decide(struct gq_conversion *cv, struct gptq_error *err);
+/* Are the files that were read still what they were? GPTQ_E_IO if not. */
+enum gptq_status gq_convert_unchanged(const struct gq_conversion *cv, struct gptq_error *err);
 void gq_convert_free(struct gq_conversion *cv);
 
 /* What cannot be gone on with: the first error among the problems of opening and surveying. */

@@ -127,7 +127,7 @@ static enum gptq_status prove(struct proving *p, struct gptq_error *err)
 	for (size_t i = 0; i < p->unit->source.shards.n; i++)
 		total += 2 * p->unit->source.shards.items[i].size;
 	if (status == GPTQ_OK)
-		status = gq_work_run(n, gq_work_threads(0, n), prove_item, p, p->cv->options->hooks, total, err);
+		status = gq_work_run(n, gq_work_threads(p->cv->options->jobs, n), prove_item, p, p->cv->options->hooks, total, err);
 	for (size_t i = 0; i < n_layers && status == GPTQ_OK; i++) {
 		r->n_weights_verified += p->proofs[i].found.n_weights;
 		r->n_layers_by_table += p->proofs[i].method == GPTQ_METHOD_TABLE;

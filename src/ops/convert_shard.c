@@ -138,7 +138,8 @@ static size_t fitting(const struct pass *p, size_t i, uint64_t at)
 	return n;
 }
 
-/* Models of experts have small layers by the ten thousand: n spans and what lies between go in one read and one write. */
+/* Models of experts have small layers by the ten thousand: n spans and what lies between go in one read and one write.
+ */
 static enum gptq_status shift_together(struct pass *p, size_t first, size_t n, uint64_t at, struct gptq_error *err)
 {
 	const struct gq_shards *shards = &p->unit->source.shards;

@@ -34,8 +34,8 @@ static enum gptq_status create(const char *path, int *fd, struct gptq_error *err
 static enum gptq_status finish(int fd, const struct gq_written *f, const char *path, enum gptq_status status,
 			       struct gptq_error *err)
 {
-	if (status == GPTQ_OK && fsync(fd) != 0)
-		status = gq_fail_errno(err, errno, path, "cannot write the file to disk");
+	if (status == GPTQ_OK)
+		status = gq_fsync(fd, path, err);
 	if (f->unit && f->n_shared)
 		gq_copy_sparingly(fd, false);
 	if (close(fd) != 0 && status == GPTQ_OK)

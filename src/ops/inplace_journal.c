@@ -251,6 +251,8 @@ static enum gptq_status write_records(struct maker *m, int fd, const char *path,
 	for (size_t i = 0; i < m->cv->n_texts && status == GPTQ_OK; i++)
 		if (m->cv->texts[i].changed)
 			status = add_text(m, &m->cv->texts[i], &m->cv->units[0].source.configs[i], err);
+	if (status == GPTQ_OK) /* what the journal calls old must be what was judged */
+		status = gq_convert_unchanged(m->cv, err);
 	return status == GPTQ_OK ? gq_journal_end(&m->w, err) : status;
 }
 

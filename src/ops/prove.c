@@ -75,9 +75,11 @@ static struct gq_cuda *take_lane(struct gq_prover *prover)
 	struct gptq_error e;
 
 	pthread_mutex_lock(&prover->lock);
-	if (prover->n_idle == 0 && prover->n_lanes < GQ_CUDA_LANES &&
-	    gq_cuda_open((int)prover->number, &lane, &e) == GPTQ_OK)
-		prover->lanes[prover->n_lanes++] = lane;
+	if (prover->n_idle == 0 && prover->n_lanes < GQ_CUDA_LANES && !prover->enough) {
+		prover->enough = gq_cuda_open((int)prover->number, &lane, &e) != GPTQ_OK;
+		if (lane)
+			prover->lanes[prover->n_lanes++] = lane;
+	}
 	while (!lane && prover->n_idle == 0)
 		pthread_cond_wait(&prover->freed, &prover->lock);
 	if (!lane)
@@ -132,6 +134,25 @@ static void merge(struct gq_comparison *to, const struct gq_comparison *found, s
 	to->n_differ += found->n_differ;
 }
 
+/* A lane that ran out of the device's memory while there are others goes. False: it is the last one. */
+static bool retire_lane(struct gq_prover *prover, struct gq_cuda *lane)
+{
+	bool others;
+
+	pthread_mutex_lock(&prover->lock);
+	others = prover->n_lanes > 1;
+	prover->enough = true;
+	for (unsigned i = 0; i < prover->n_lanes && others; i++) {
+		if (prover->lanes[i] == lane) {
+			prover->lanes[i] = prover->lanes[--prover->n_lanes];
+			gq_cuda_close(lane);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&prover->lock);
+	return others;
+}
+
 static enum gptq_status compare_on_gpu(struct pair *p, const struct gq_weights w[2], size_t k0, size_t n0,
 				       struct gptq_error *err)
 {
@@ -145,8 +166,10 @@ static enum gptq_status compare_on_gpu(struct pair *p, const struct gq_weights w
 	/* Codes that are the same bytes need to go there only once. */
 	if (!p->table && gq_codes_equal(&w[0], &w[1]))
 		b.rows = w[0].rows;
-	lane = take_lane(p->prover);
-	status = gq_cuda_compare(lane, &w[0], &b, proof, k0, &found, &proved, err);
+	do {
+		lane = take_lane(p->prover);
+		status = gq_cuda_compare(lane, &w[0], &b, proof, k0, &found, &proved, err);
+	} while (status == GPTQ_E_NOMEM && retire_lane(p->prover, lane));
 	give_lane(p->prover, lane);
 	if (status == GPTQ_OK && p->table)
 		p->failed = !proved;

@@ -18,7 +18,8 @@ struct gq_prover {
 	enum gptq_device device; /* CPU or CUDA */
 	unsigned number;         /* of the GPU */
 	struct gq_cuda *lanes[GQ_CUDA_LANES], *idle[GQ_CUDA_LANES];
-	unsigned n_lanes, n_idle; /* opened when they are needed */
+	unsigned n_lanes, n_idle; /* opened when they are needed ... */
+	bool enough;              /* ... until one could not be, or ran out of the device's memory */
 	pthread_mutex_t lock;
 	pthread_cond_t freed; /* a lane */
 	char *note;           /* why it is not a GPU, if one was looked for; NULL */

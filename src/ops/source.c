@@ -343,3 +343,18 @@ void gq_source_close(struct gq_source *s)
 	gq_free(s->path);
 	memset(s, 0, sizeof(*s));
 }
+
+enum gptq_status gq_source_uninterrupted(const struct gq_source *source, struct gptq_error *err)
+{
+	char *journal;
+	enum gptq_status status = gq_source_journal(source, &journal, err);
+
+	if (status == GPTQ_OK && journal) {
+		status = gq_fail(err, GPTQ_E_ARG,
+				 "an in-place conversion was interrupted here, and this is its journal: gptq-convert --in-place "
+				 "on the same path finishes it, --rollback undoes it");
+		gq_error_file(err, journal);
+	}
+	gq_free(journal);
+	return status;
+}

@@ -58,6 +58,8 @@ void gq_source_close(struct gq_source *source);
 /* The path of the journal of an interrupted in-place conversion that this checkpoint is part of; NULL if there is none.
  * gq_free(*path). */
 enum gptq_status gq_source_journal(const struct gq_source *source, char **path, struct gptq_error *err);
+/* What an interrupted in-place conversion left is neither the one checkpoint nor the other: GPTQ_E_ARG. */
+enum gptq_status gq_source_uninterrupted(const struct gq_source *source, struct gptq_error *err);
 
 /* What the config claims for a module: bits and group size, with the first rule that matches. */
 struct gq_layer_claim gq_source_claim(void *source, const char *module, size_t n);

@@ -11,7 +11,8 @@
 
 #define SMALL_MODEL ((uint64_t)1 << 30) /* below this every layer is read */
 #define MIN_SAMPLE 16
-#define STATS_BUDGET ((uint64_t)16 << 20)
+#define STATS_BUDGET ((uint64_t)8 << 20) /* a thread: what is found must not depend on how many there are */
+#define MAX_THREADS 3
 #define READ_BUFFER ((size_t)2 << 20)
 
 enum gptq_status gq_read_qzeros(struct gq_shards *shards, const struct gq_layer *layer, void **words,
@@ -285,10 +286,10 @@ struct code_reading {
 	const struct gq_layers *layers;
 	struct gq_survey *sv;
 	size_t *chosen; /* layers */
-	uint64_t budget; /* of memory for statistics, a thread */
 };
 
-static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work, unsigned worker, struct gptq_error *err)
+static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work, unsigned worker,
+				   struct gptq_error *err)
 {
 	const struct code_reading *r = ctx;
 	struct gq_shards *shards = r->shards;
@@ -309,7 +310,7 @@ static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work,
 	if (status != GPTQ_OK)
 		goto out;
 	sl.g_of_k = g_of_k;
-	width = tile_width(&sl, (size_t)l->out_features, r->budget);
+	width = tile_width(&sl, (size_t)l->out_features, STATS_BUDGET);
 	if (width > l->out_features)
 		width = l->out_features;
 	at_once = READ_BUFFER / (width * (l->pack.word_bits / 8)) / block_words * block_words;
@@ -361,7 +362,7 @@ static enum gptq_status read_chosen(struct gq_shards *shards, const struct gq_la
 	for (size_t i = 0; i < sv->n_sampled; i++)
 		sv->facts[r.chosen[i]].codes = &sv->codes[i];
 	threads = gq_work_threads(options->threads ? options->threads : 1, sv->n_sampled);
-	r.budget = STATS_BUDGET / threads;
+	threads = threads < MAX_THREADS ? threads : MAX_THREADS;
 	status = gq_work_run(sv->n_sampled, threads, read_codes, &r, options->hooks, sv->bytes_sampled, err);
 	gq_free(r.chosen);
 	return status;

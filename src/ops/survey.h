@@ -30,8 +30,9 @@ struct gq_survey_options {
 /*
  * Surveys the layers. The sample is spread over the model: all layers below 1 GiB, else 16 layers or 2% of the bytes,
  * whichever is more, each width and each file represented; layers whose zero points settle them alone need no codes.
- * Memory: one layer's zero points a thread, and 16 MiB for statistics in all. g_idx out of range and groups that fit no size
- * become problems of their layers. Errors: what reading gives; GPTQ_E_CANCELLED.
+ * Memory, for each of at most 3 threads: one layer's zero points and groups, 8 MiB for statistics and 2 MiB of codes.
+ * g_idx out of range and groups that fit no size become problems of their layers. Errors: what reading gives;
+ * GPTQ_E_CANCELLED.
  */
 enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers *layers,
 			       const struct gq_survey_options *options, struct gq_survey *survey,

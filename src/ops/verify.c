@@ -125,6 +125,8 @@ static enum gptq_status open_side(struct gq_verification *v, unsigned i, const c
 	struct gq_checkpoint *c = &v->sides[i];
 	enum gptq_status status = gq_source_open(path, &so, &c->source, err);
 
+	if (status == GPTQ_OK)
+		status = gq_source_uninterrupted(&c->source, err);
 	if (status != GPTQ_OK)
 		return status;
 	c->path = path;

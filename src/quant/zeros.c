@@ -166,8 +166,8 @@ static size_t load_row(const struct gq_qzeros *qz, size_t g, uint8_t *lanes)
 }
 
 /*
- * Counts in four tables side by side: a zero point that stands many times in a row would else wait each time for its own
- * last count to be stored.
+ * Counts in four tables side by side: a zero point that stands many times in a row would else wait each time for its
+ * own last count to be stored.
  */
 static void count_values(const uint8_t *z, size_t n, unsigned n_values, uint64_t *hist)
 {

@@ -263,6 +263,7 @@ def scenes(lab, case):
     for n in sorted({begin, writes[len(writes) // 2], late}):
         yield InPlace(lab, case, "finishing after step %d" % n, options, killed=n)
         yield InPlace(lab, case, "rollback after step %d" % n, options, killed=n, undo=True)
+    options = options + ["--jobs", "1"]  # the tracer follows one thread
     yield NewPlace(lab, case, "new place", options, False)
     yield NewPlace(lab, case, "new place with --force", options, True)
 
