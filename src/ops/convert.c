@@ -59,6 +59,8 @@ static enum gptq_status check_places(const struct gq_conversion *cv, struct gptq
 	}
 	if (exists && S_ISDIR(out.st_mode) && gq_is_inside(s->dir, cv->out) && (!s->file || cv->options->force))
 		return bad_out(cv->out, err, "the input lies inside the output; choose another place");
+	if (gq_source_reaches(s, cv->out, cv->options->config))
+		return bad_out(cv->out, err, "the output is, or lies in, something that the input leads to; choose another place");
 	return gq_output_check(cv->out, !s->file, cv->options->force, err);
 }
 

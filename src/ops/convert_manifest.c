@@ -50,6 +50,9 @@ static enum gptq_status check_given(const struct gq_conversion *cv, const char *
 		return wrong_place(path, "the manifest would lie inside the input; choose another place", err);
 	if (cv->in && s->file && same_place(path, cv->in))
 		return wrong_place(path, "the manifest is the input; choose another place", err);
+	if (gq_source_reaches(s, path, cv->options->config))
+		return wrong_place(path, "the manifest is, or lies in, something that the input leads to; choose another place",
+				   err);
 	if (out && same_place(path, out))
 		return wrong_place(path, "the manifest is the output; choose another place", err);
 	while (n > 1 && out[n - 1] == '/')

@@ -92,6 +92,27 @@ out:
 	return status;
 }
 
+/* A config with new labels, made of the text that was read before. */
+static enum gptq_status put_text(struct gq_writer *w, struct gq_written *f, const struct gq_new_text *text, int dst,
+				 struct gptq_error *err)
+{
+	char *from = gq_path_join(w->cv->units[0].source.dir, f->entry->path);
+	enum gptq_status status = from ? GPTQ_OK : gq_fail_nomem(err);
+	uint64_t size;
+	int src = -1;
+
+	if (status == GPTQ_OK)
+		status = gq_copy_put(dst, text->data, text->size, 0, &w->watch, err);
+	if (status == GPTQ_OK)
+		status = gq_open_read(from, &src, &size, err);
+	if (status == GPTQ_OK)
+		status = changed_meanwhile(f->entry, src, from, err);
+	if (src >= 0)
+		close(src);
+	gq_free(from);
+	return status;
+}
+
 static enum gptq_status fill(struct gq_writer *w, struct gq_written *f, int dst, struct gptq_error *err)
 {
 	const struct gq_new_text *text = f->entry ? gq_text_of_file(w->cv, f->name) : NULL;
@@ -100,8 +121,8 @@ static enum gptq_status fill(struct gq_writer *w, struct gq_written *f, int dst,
 		return gq_write_shard(w, f->unit, f->shard, dst, f, err);
 	if (!text)
 		return copy_file(w, f, dst, err);
-	f->size = text->size;
-	return gq_copy_put(dst, text->data, text->size, 0, &w->watch, err);
+	f->size = f->n_rewritten = text->size;
+	return put_text(w, f, text, dst, err);
 }
 
 static enum gptq_status write_file(struct gq_writer *w, struct gq_written *f, struct gptq_error *err)

@@ -358,3 +358,43 @@ enum gptq_status gq_source_uninterrupted(const struct gq_source *source, struct 
 	gq_free(journal);
 	return status;
 }
+
+static bool is_file(const struct stat *st, const char *path)
+{
+	struct stat other;
+
+	return path && stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/* Is it one of the configs that are read, where IN is a lone file? */
+static bool is_config(const struct gq_source *s, const struct stat *st, const char *config_path)
+{
+	bool is = is_file(st, config_path);
+
+	for (size_t i = 0; i < s->n_configs && !is && s->file && !config_path; i++) {
+		char *path = gq_path_join(s->dir, s->configs[i].name);
+
+		is = is_file(st, path);
+		gq_free(path);
+	}
+	return is;
+}
+
+bool gq_source_reaches(const struct gq_source *source, const char *path, const char *config_path)
+{
+	char *parent = gq_parent_dir(path);
+	struct stat st, up;
+	bool exists = stat(path, &st) == 0, has_up = parent && stat(parent, &up) == 0, found;
+
+	gq_free(parent);
+	found = exists && (is_config(source, &st, config_path) || is_file(&st, source->file));
+	/* A file that IN has under no link is reached by a hard link at most, and to replace that does IN no harm. */
+	for (size_t i = 0; i < source->tree.n_entries && !found; i++) {
+		const struct gq_tree_entry *e = &source->tree.entries[i];
+
+		found = (exists && (e->is_link || e->is_dir) && (uint64_t)st.st_dev == e->dev &&
+			 (uint64_t)st.st_ino == e->ino) ||
+			(has_up && e->is_dir && (uint64_t)up.st_dev == e->dev && (uint64_t)up.st_ino == e->ino);
+	}
+	return found;
+}

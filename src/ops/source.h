@@ -58,6 +58,12 @@ void gq_source_close(struct gq_source *source);
 /* The path of the journal of an interrupted in-place conversion that this checkpoint is part of; NULL if there is none.
  * gq_free(*path). */
 enum gptq_status gq_source_journal(const struct gq_source *source, char **path, struct gptq_error *err);
+/*
+ * Would something new at `path` be a change of the source: is it a file or folder that the source leads to, through
+ * whatever links, or in such a folder, or a config that is read (config_path: the one given instead, or NULL)?
+ */
+bool gq_source_reaches(const struct gq_source *source, const char *path, const char *config_path);
+
 /* What an interrupted in-place conversion left is neither the one checkpoint nor the other: GPTQ_E_ARG. */
 enum gptq_status gq_source_uninterrupted(const struct gq_source *source, struct gptq_error *err);
 

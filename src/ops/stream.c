@@ -387,6 +387,27 @@ static enum gptq_status pass_into_stream(struct gq_stream *s, struct gptq_error 
 	return status == GPTQ_OK ? write_manifest(s, "-", err) : status;
 }
 
+/* The manifest must not take the place of a file that the streams are. */
+static enum gptq_status check_apart(const struct gq_stream *s, struct gptq_error *err)
+{
+	const char *path = s->cv->manifest_path;
+	const int ends[] = {s->pipe.in, s->pipe.out};
+	struct stat place, end;
+
+	if (!path || stat(path, &place) != 0)
+		return GPTQ_OK;
+	for (unsigned i = 0; i < 2; i++) {
+		enum gptq_status status;
+
+		if (ends[i] < 0 || fstat(ends[i], &end) != 0 || end.st_dev != place.st_dev || end.st_ino != place.st_ino)
+			continue;
+		status = gq_fail(err, GPTQ_E_ARG, "the manifest is the %s; choose another place", i ? "output" : "input");
+		gq_error_file(err, path);
+		return status;
+	}
+	return GPTQ_OK;
+}
+
 static enum gptq_status run(struct gq_stream *s, const char *in, const char *out, int *opened, struct gptq_error *err)
 {
 	struct gptq_convert_report *r = s->cv->report;
@@ -398,6 +419,8 @@ static enum gptq_status run(struct gq_stream *s, const char *in, const char *out
 		status = gq_output_check(out, false, s->cv->options->force, err);
 	if (status == GPTQ_OK)
 		status = gq_manifest_place(s->cv, out, err);
+	if (status == GPTQ_OK)
+		status = check_apart(s, err);
 	if (status == GPTQ_OK && s->cv->options->manifest)
 		status = gq_sha256_begin(&s->sha256, err);
 	s->pipe.sha256 = s->cv->options->manifest ? &s->sha256 : NULL;

@@ -28,6 +28,39 @@ static void one_problem(const struct gq_problems *problems, enum gq_code code, c
 	ck_assert_uint_eq(problems->n, 1);
 }
 
+/* Only some reads look whether the file is still the same; what ends a use of it always does. */
+START_TEST(changes_between_reads)
+{
+	const char *names[] = {"a.safetensors"};
+	struct gq_problems problems = {0};
+	struct gq_shards shards;
+	struct gptq_error err;
+	const struct gq_tensor *t;
+	unsigned char byte;
+	FILE *f;
+
+	write_safetensors("a.safetensors", TENSOR("one"), 4);
+	ck_assert_int_eq(gq_shards_open_files(NULL, names, 1, &shards, &problems, &err), GPTQ_OK);
+	t = gq_shards_find(&shards, "one", 3);
+	ck_assert_ptr_nonnull(t);
+	ck_assert_int_eq(gq_shards_unchanged(&shards, &err), GPTQ_OK);
+	for (unsigned i = 0; i < 40; i++)
+		ck_assert_int_eq(gq_tensor_read_at(&shards, t, 0, &byte, 1, &err), GPTQ_OK);
+	ck_assert_int_eq(gq_shards_unchanged(&shards, &err), GPTQ_OK);
+	ck_assert_int_eq(gq_tensor_read_at(&shards, t, 0, &byte, 1, &err), GPTQ_OK);
+	f = fopen("a.safetensors", "r+");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fseek(f, -1, SEEK_END), 0);
+	ck_assert_int_eq(fputc(byte ^ 1, f), byte ^ 1);
+	ck_assert_int_eq(fclose(f), 0);
+	(void)gq_tensor_read_at(&shards, t, 3, &byte, 1, &err);
+	ck_assert_int_eq(gq_shards_unchanged(&shards, &err), GPTQ_E_IO);
+	ck_assert_ptr_nonnull(strstr(err.message, "changed while"));
+	gq_shards_close(&shards);
+	gq_problems_free(&problems);
+}
+END_TEST
+
 START_TEST(index_reading)
 {
 	static const struct {
@@ -119,6 +152,8 @@ START_TEST(with_an_index)
 	ck_assert_int_eq(truncate("a.safetensors", 20), 0);
 	ck_assert_int_eq(gq_tensor_read_at(&shards, gq_shards_find(&shards, "one", 3), 0, &byte, 1, &err), GPTQ_E_IO);
 	ck_assert_ptr_nonnull(strstr(err.message, "changed while"));
+	/* and, where a read did not look, at the end; b was read once, before it was replaced, and is looked at by its path */
+	ck_assert_int_eq(gq_shards_unchanged(&shards, &err), GPTQ_E_IO);
 	gq_shards_close(&shards);
 }
 END_TEST
@@ -349,6 +384,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, scratch_enter, scratch_leave);
+	tcase_add_test(tc, changes_between_reads);
 	tcase_add_test(tc, index_reading);
 	tcase_add_test(tc, with_an_index);
 	tcase_add_test(tc, index_against_shards);

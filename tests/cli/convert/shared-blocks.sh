@@ -34,10 +34,11 @@ before=$(used)
 gptq-convert --to v2 --json disk/M disk/O >report || exit 1
 sync -f disk
 python3 - "$before" "$(used)" <<'EOS'
-import json, sys
+import json, os, sys
 p, zeros = json.load(open("report"))["performance"], int(open("qzeros").read())
 new = int(sys.argv[2]) - int(sys.argv[1])
-print("rewritten are the zero points:", p["bytes_rewritten"] == zeros, "nothing was copied:", p["bytes_copied"] == 0)
+config = os.path.getsize("disk/O/quantize_config.json")
+print("rewritten are zero points and config:", p["bytes_rewritten"] == zeros + config, "nothing was copied:", p["bytes_copied"] == 0)
 print("new bytes at most 1.2 times the zero points:", zeros <= new <= 1.2 * zeros or (new, zeros))
 EOS
 gptq-convert --to v2 -q --manifest disk/M disk/P
