@@ -125,11 +125,12 @@ static enum gptq_status open_side(struct gq_verification *v, unsigned i, const c
 	struct gq_checkpoint *c = &v->sides[i];
 	enum gptq_status status = gq_source_open(path, &so, &c->source, err);
 
-	if (status == GPTQ_OK)
-		status = gq_source_uninterrupted(&c->source, err);
 	if (status != GPTQ_OK)
 		return status;
-	c->path = path;
+	c->path = path; /* from here on it is closed at the end */
+	status = gq_source_uninterrupted(&c->source, err);
+	if (status != GPTQ_OK)
+		return status;
 	/* A foreign label explains tensors that are none of ours, so it is looked at before them. */
 	if (c->source.layers.n || c->source.problems.n)
 		status = gq_labels_check(&c->source.labels, true, err);
