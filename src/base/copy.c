@@ -102,8 +102,8 @@ static enum gptq_status became_shorter(const char *file, uint64_t missing, struc
 	return status;
 }
 
-/* Bytes up to `end` are written: the disk is asked to begin, so that the fsync at the end has little left to wait for.
- */
+/* Bytes up to `end` are written: the disk is asked to begin, so that the fsync at the end has little left to
+ * wait for. */
 static void write_behind(int dst, uint64_t end, struct gq_copy_watch *watch)
 {
 	if (end < watch->begun + WRITE_BEHIND)
@@ -112,8 +112,8 @@ static void write_behind(int dst, uint64_t end, struct gq_copy_watch *watch)
 	watch->begun = end;
 }
 
-static enum gptq_status put(int dst, const void *data, size_t n, uint64_t offset, struct gq_copy_watch *watch,
-			    struct gptq_error *err)
+enum gptq_status gq_copy_put(int dst, const void *data, size_t n, uint64_t offset, struct gq_copy_watch *watch,
+			     struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
 
@@ -124,12 +124,6 @@ static enum gptq_status put(int dst, const void *data, size_t n, uint64_t offset
 	if (status == GPTQ_OK && dst >= 0)
 		write_behind(dst, offset + n, watch);
 	return status == GPTQ_OK ? gq_copy_advance(watch, n, err) : status;
-}
-
-enum gptq_status gq_copy_put(int dst, const void *data, size_t n, uint64_t offset, struct gq_copy_watch *watch,
-			     struct gptq_error *err)
-{
-	return put(dst, data, n, offset, watch, err);
 }
 
 /*
@@ -155,7 +149,7 @@ static enum gptq_status copy_by_buffer(int src, uint64_t src_offset, int dst, ui
 			return gq_fail_errno(err, errno, watch->file, "cannot read");
 		if (r == 0)
 			return became_shorter(watch->file, n, err);
-		status = put(dst, watch->buffer, (size_t)r, dst_offset, watch, err);
+		status = gq_copy_put(dst, watch->buffer, (size_t)r, dst_offset, watch, err);
 		src_offset += (uint64_t)r;
 		dst_offset += (uint64_t)r;
 		n -= (uint64_t)r;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/parallel.h"
 
-#include "base/copy.h"
 #include "base/error.h"
 #include "base/mem.h"
 

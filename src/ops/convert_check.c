@@ -118,6 +118,9 @@ static enum gptq_status check_metadata(const struct gq_conversion *cv, const str
 	return GPTQ_OK;
 }
 
+/* Files are opened again in so many parts: each part costs a pass over all layers, and its share of a second table. */
+#define PARTS 16
+
 /* The proof of all weights needs all files at once, and with them a second table of all tensors. */
 static enum gptq_status check_files(struct gq_conversion *cv, struct gq_unit *u, size_t first, size_t n,
 				    struct gptq_error *err)
@@ -166,11 +169,11 @@ out:
 
 static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, struct gptq_error *err)
 {
-	size_t n = u->source.shards.n, at_once = cv->options->verify_weights ? n : 1;
+	size_t n = u->source.shards.n, at_once = cv->options->verify_weights ? n : (n + PARTS - 1) / PARTS;
 	enum gptq_status status = GPTQ_OK;
 
 	for (size_t i = 0; i < n && status == GPTQ_OK; i += at_once)
-		status = check_files(cv, u, i, at_once, err);
+		status = check_files(cv, u, i, n - i < at_once ? n - i : at_once, err);
 	return status;
 }
 

@@ -5,44 +5,16 @@
  */
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sha256.h"
 #include "ops/inspect_internal.h"
 #include "ops/weights.h"
 
-#include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
 #define RUN ((size_t)1 << 20) /* bytes of words at once */
 
-#define HEX_SIZE (2 * EVP_MAX_MD_SIZE + 1)
-
-static enum gptq_status begin(EVP_MD_CTX **ctx, struct gptq_error *err)
-{
-	*ctx = EVP_MD_CTX_new();
-	if (!*ctx || !EVP_DigestInit_ex(*ctx, EVP_sha256(), NULL))
-		return gq_fail_nomem(err);
-	return GPTQ_OK;
-}
-
-static enum gptq_status add(EVP_MD_CTX *ctx, const void *data, size_t n, struct gptq_error *err)
-{
-	return EVP_DigestUpdate(ctx, data, n) ? GPTQ_OK : gq_fail(err, GPTQ_E_NOMEM, "the digest failed");
-}
-
-static enum gptq_status end(EVP_MD_CTX *ctx, char hex[HEX_SIZE], struct gptq_error *err)
-{
-	unsigned char sum[EVP_MAX_MD_SIZE];
-	unsigned n = 0;
-
-	if (!EVP_DigestFinal_ex(ctx, sum, &n))
-		return gq_fail(err, GPTQ_E_NOMEM, "the digest failed");
-	for (unsigned i = 0; i < n; i++)
-		sprintf(hex + 2 * (size_t)i, "%02x", sum[i]);
-	return GPTQ_OK;
-}
-
 /* The weights of a run of rows go through `out`, which has room for out_rows of them. */
-static enum gptq_status add_run(EVP_MD_CTX *ctx, const struct gq_weights *w, unsigned char *out, size_t out_rows,
+static enum gptq_status add_run(struct gq_sha256 *d, const struct gq_weights *w, unsigned char *out, size_t out_rows,
 				struct gptq_error *err)
 {
 	size_t row = w->n_columns * gq_weight_bytes(w->dtype);
@@ -52,12 +24,12 @@ static enum gptq_status add_run(EVP_MD_CTX *ctx, const struct gq_weights *w, uns
 		size_t k1 = w->n_rows - k < out_rows ? w->n_rows : k + out_rows;
 
 		gq_dequantise(w, k, k1, 0, w->n_columns, out, row);
-		status = add(ctx, out, (k1 - k) * row, err);
+		status = gq_sha256_add(d, out, (k1 - k) * row, err);
 	}
 	return status;
 }
 
-static enum gptq_status digest_side(struct gq_side *side, EVP_MD_CTX *ctx, struct gq_work *work, unsigned worker,
+static enum gptq_status digest_side(struct gq_side *side, struct gq_sha256 *d, struct gq_work *work, unsigned worker,
 				    struct gptq_error *err)
 {
 	const struct gq_layer *l = side->at.layer;
@@ -77,7 +49,7 @@ static enum gptq_status digest_side(struct gq_side *side, EVP_MD_CTX *ctx, struc
 
 		status = gq_side_run(side, k0, k1, &w, err);
 		if (status == GPTQ_OK)
-			status = add_run(ctx, &w, out, out_rows, err);
+			status = add_run(d, &w, out, out_rows, err);
 		if (status == GPTQ_OK)
 			status = gq_work_tick(work, worker, (uint64_t)(k1 - k0) * n * l->pack.bits / 8, file, err);
 	}
@@ -93,26 +65,26 @@ static enum gptq_status digest_layer(void *ctx, size_t i, struct gq_work *work, 
 				.format = in->formats[i],
 				.style = gq_inspect_style(in, i)};
 	struct gq_side side = {0};
-	EVP_MD_CTX *md = NULL;
-	char hex[HEX_SIZE];
+	struct gq_sha256 sha256 = {0};
+	char hex[GQ_SHA256_HEX];
 	enum gptq_status status;
 
 	if (!gq_zeros_known(in, i))
 		return GPTQ_OK;
-	status = begin(&md, err);
+	status = gq_sha256_begin(&sha256, err);
 	if (status == GPTQ_OK)
 		status = gq_side_open(&at, &side, err);
 	if (status == GPTQ_OK)
-		status = digest_side(&side, md, work, worker, err);
+		status = digest_side(&side, &sha256, work, worker, err);
 	if (status == GPTQ_OK)
-		status = end(md, hex, err);
+		status = gq_sha256_end(&sha256, hex, err);
 	if (status == GPTQ_OK) {
 		in->report->layers[i].weights_sha256 = gq_strdup(hex);
 		if (!in->report->layers[i].weights_sha256)
 			status = gq_fail_nomem(err);
 	}
 	gq_side_close(&side);
-	EVP_MD_CTX_free(md);
+	gq_sha256_free(&sha256);
 	return status;
 }
 
@@ -131,25 +103,25 @@ bool gq_zeros_known(const struct gq_inspection *in, size_t i)
 /* Names as they are, not as they are shown. */
 static enum gptq_status digest_model(struct gq_inspection *in, struct gptq_error *err)
 {
-	EVP_MD_CTX *md = NULL;
-	char hex[HEX_SIZE];
-	enum gptq_status status = begin(&md, err);
+	struct gq_sha256 sha256 = {0};
+	char hex[GQ_SHA256_HEX];
+	enum gptq_status status = gq_sha256_begin(&sha256, err);
 
 	for (size_t i = 0; i < in->source.layers.n && status == GPTQ_OK; i++) {
 		const struct gq_layer *l = &in->source.layers.items[i];
 		const char *sum = in->report->layers[i].weights_sha256;
 
-		status = add(md, sum, strlen(sum), err);
+		status = gq_sha256_add(&sha256, sum, strlen(sum), err);
 		if (status == GPTQ_OK)
-			status = add(md, "  ", 2, err);
+			status = gq_sha256_add(&sha256, "  ", 2, err);
 		if (status == GPTQ_OK)
-			status = add(md, l->name, l->name_len, err);
+			status = gq_sha256_add(&sha256, l->name, l->name_len, err);
 		if (status == GPTQ_OK)
-			status = add(md, "\n", 1, err);
+			status = gq_sha256_add(&sha256, "\n", 1, err);
 	}
 	if (status == GPTQ_OK)
-		status = end(md, hex, err);
-	EVP_MD_CTX_free(md);
+		status = gq_sha256_end(&sha256, hex, err);
+	gq_sha256_free(&sha256);
 	if (status == GPTQ_OK && !(in->report->weights_digest = gq_strdup(hex)))
 		status = gq_fail_nomem(err);
 	return status;

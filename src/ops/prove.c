@@ -96,6 +96,25 @@ static void give_lane(struct gq_prover *prover, struct gq_cuda *lane)
 	pthread_mutex_unlock(&prover->lock);
 }
 
+/* A lane that ran out of the device's memory while there are others goes. False: it is the last one. */
+static bool retire_lane(struct gq_prover *prover, struct gq_cuda *lane)
+{
+	bool others;
+
+	pthread_mutex_lock(&prover->lock);
+	others = prover->n_lanes > 1;
+	prover->enough = true;
+	for (unsigned i = 0; i < prover->n_lanes && others; i++) {
+		if (prover->lanes[i] == lane) {
+			prover->lanes[i] = prover->lanes[--prover->n_lanes];
+			gq_cuda_close(lane);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&prover->lock);
+	return others;
+}
+
 /* ------------------------------------------------------------------------------------------------------- layers */
 
 /* Two layers in hand. */
@@ -132,25 +151,6 @@ static void merge(struct gq_comparison *to, const struct gq_comparison *found, s
 		to->first[1] = found->first[1];
 	}
 	to->n_differ += found->n_differ;
-}
-
-/* A lane that ran out of the device's memory while there are others goes. False: it is the last one. */
-static bool retire_lane(struct gq_prover *prover, struct gq_cuda *lane)
-{
-	bool others;
-
-	pthread_mutex_lock(&prover->lock);
-	others = prover->n_lanes > 1;
-	prover->enough = true;
-	for (unsigned i = 0; i < prover->n_lanes && others; i++) {
-		if (prover->lanes[i] == lane) {
-			prover->lanes[i] = prover->lanes[--prover->n_lanes];
-			gq_cuda_close(lane);
-			break;
-		}
-	}
-	pthread_mutex_unlock(&prover->lock);
-	return others;
 }
 
 static enum gptq_status compare_on_gpu(struct pair *p, const struct gq_weights w[2], size_t k0, size_t n0,

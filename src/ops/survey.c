@@ -233,11 +233,11 @@ static enum gptq_status choose(struct sampling *s, const struct gq_shards *shard
 /* --------------------------------------------------------------------------------------------- reading codes */
 
 /* The widest tile whose statistics fit the budget, a multiple of GQ_STATS_ALIGN. */
-static size_t tile_width(const struct gq_stats_layer *sl, size_t n, uint64_t budget)
+static size_t tile_width(const struct gq_stats_layer *sl, size_t n)
 {
 	size_t width = (n + GQ_STATS_ALIGN - 1) / GQ_STATS_ALIGN * GQ_STATS_ALIGN;
 
-	while (width > GQ_STATS_ALIGN && gq_stats_footprint(sl, width) > budget)
+	while (width > GQ_STATS_ALIGN && gq_stats_footprint(sl, width) > STATS_BUDGET)
 		width = (width / 2 + GQ_STATS_ALIGN - 1) / GQ_STATS_ALIGN * GQ_STATS_ALIGN;
 	return width;
 }
@@ -310,7 +310,7 @@ static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work,
 	if (status != GPTQ_OK)
 		goto out;
 	sl.g_of_k = g_of_k;
-	width = tile_width(&sl, (size_t)l->out_features, STATS_BUDGET);
+	width = tile_width(&sl, (size_t)l->out_features);
 	if (width > l->out_features)
 		width = l->out_features;
 	at_once = READ_BUFFER / (width * (l->pack.word_bits / 8)) / block_words * block_words;
