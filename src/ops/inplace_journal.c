@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,13 +44,18 @@ bool gq_target_next(const struct gq_conversion *cv, const struct gq_place *place
 	return true;
 }
 
+bool gq_target_changes(const struct gq_conversion *cv, const struct gq_target *t, size_t i)
+{
+	return t->unit->source.layers.items[i].qzeros->shard == t->shard && gq_layer_changes(cv, t->unit, i);
+}
+
 uint64_t gq_target_zeros(const struct gq_conversion *cv, const struct gq_target *t)
 {
 	const struct gq_layers *layers = &t->unit->source.layers;
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < layers->n; i++)
-		if (layers->items[i].qzeros->shard == t->shard && gq_layer_changes(cv, t->unit, i))
+		if (gq_target_changes(cv, t, i))
 			n += layers->items[i].qzeros->nbytes;
 	return n;
 }
@@ -136,48 +142,135 @@ static enum gptq_status add_header(struct maker *m, const struct gq_target *t, u
 	return status;
 }
 
-static enum gptq_status add_layer(struct maker *m, const struct gq_target *t, size_t i, uint32_t file,
-				  struct gptq_error *err)
+/* Whole rows of one layer, at most SPAN_BYTES where a row is not longer. */
+struct piece {
+	const struct gq_tensor *qzeros;
+	uint64_t at; /* in the tensor */
+	uint64_t size, row_bytes, n_columns;
+	uint8_t bits, word_bits, from, style;
+};
+
+/* Pieces of one shape go into one record. */
+static int by_shape(const struct piece *x, const struct piece *y)
 {
-	const struct gq_layer *l = &t->unit->source.layers.items[i];
-	size_t row = (size_t)l->zero_row_bytes, at_once = SPAN_BYTES / row ? SPAN_BYTES / row : 1;
-	unsigned char *old_bytes, *new_bytes;
-	enum gptq_status status = GPTQ_OK;
+	const uint64_t a[] = {x->size, x->row_bytes, x->n_columns, x->bits, x->word_bits, x->from, x->style};
+	const uint64_t b[] = {y->size, y->row_bytes, y->n_columns, y->bits, y->word_bits, y->from, y->style};
 
-	if (at_once > l->groups)
-		at_once = (size_t)l->groups;
-	old_bytes = gq_malloc_array(at_once * row, 2);
-	if (!old_bytes)
+	for (size_t i = 0; i < sizeof(a) / sizeof(a[0]); i++)
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	return 0;
+}
+
+static int by_shape_and_place(const void *x, const void *y)
+{
+	const struct piece *a = x, *b = y;
+	uint64_t at_a = a->qzeros->offset + a->at, at_b = b->qzeros->offset + b->at;
+	int order = by_shape(a, b);
+
+	return order ? order : (at_a > at_b) - (at_a < at_b);
+}
+
+static size_t rows_of_piece(const struct gq_layer *l)
+{
+	size_t rows = (size_t)(SPAN_BYTES / l->zero_row_bytes);
+
+	return rows == 0 ? 1 : rows < l->groups ? rows : (size_t)l->groups;
+}
+
+/* The pieces of a file, sorted. gq_free(*pieces). */
+static enum gptq_status cut(const struct maker *m, const struct gq_target *t, struct piece **pieces, size_t *n,
+			    struct gptq_error *err)
+{
+	const struct gq_layers *layers = &t->unit->source.layers;
+	size_t room = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < layers->n; i++)
+		if (gq_target_changes(m->cv, t, i))
+			room += (size_t)gq_ceil_div(layers->items[i].groups, rows_of_piece(&layers->items[i]));
+	*pieces = gq_malloc_array(room, sizeof(**pieces));
+	if (!*pieces)
 		return gq_fail_nomem(err);
-	new_bytes = old_bytes + at_once * row;
-	for (uint64_t g = 0; g < l->groups && status == GPTQ_OK; g += at_once) {
-		size_t rows = l->groups - g < at_once ? (size_t)(l->groups - g) : at_once, n = rows * row;
-		struct gq_record r = {.kind = GQ_RECORD_ZEROS,
-				      .file = file,
-				      .offset = l->qzeros->offset + g * row,
-				      .old_size = n,
-				      .new_size = n,
-				      .row_bytes = row,
-				      .n_columns = l->out_features,
-				      .bits = (uint8_t)l->pack.bits,
-				      .word_bits = (uint8_t)l->pack.word_bits,
-				      .from = t->unit->formats[i],
-				      .to = m->cv->to,
-				      .style = gq_layer_style(m->cv, t->unit, i)};
+	for (size_t i = 0; i < layers->n; i++) {
+		const struct gq_layer *l = &layers->items[i];
+		uint64_t row = l->zero_row_bytes, rows = rows_of_piece(l);
 
-		status = gq_check_cancel(m->cv->options->hooks, err);
-		if (status == GPTQ_OK)
-			status = gq_tensor_read_at(&t->unit->source.shards, l->qzeros, g * row, old_bytes, n, err);
-		if (status != GPTQ_OK)
-			break;
-		memcpy(new_bytes, old_bytes, n);
-		status = gptq_zeros_shift(new_bytes, rows, row, r.bits, r.word_bits, r.from, r.to, r.style, err);
-		r.crc_before = (uint32_t)crc32_z(0, old_bytes, n);
-		r.crc_after = (uint32_t)crc32_z(0, new_bytes, n);
-		if (status == GPTQ_OK)
-			status = gq_journal_add(&m->w, &r, old_bytes, n, err);
+		for (uint64_t g = 0; gq_target_changes(m->cv, t, i) && g < l->groups; g += rows)
+			(*pieces)[(*n)++] = (struct piece){
+				.qzeros = l->qzeros,
+				.at = g * row,
+				.size = row * (l->groups - g < rows ? l->groups - g : rows),
+				.row_bytes = row,
+				.n_columns = l->out_features,
+				.bits = (uint8_t)l->pack.bits,
+				.word_bits = (uint8_t)l->pack.word_bits,
+				.from = (uint8_t)t->unit->formats[i],
+				.style = (uint8_t)gq_layer_style(m->cv, t->unit, i),
+			};
 	}
-	gq_free(old_bytes);
+	qsort(*pieces, *n, sizeof(**pieces), by_shape_and_place);
+	return GPTQ_OK;
+}
+
+/* One record of n pieces of one shape. */
+static enum gptq_status add_pieces(struct maker *m, const struct gq_target *t, uint32_t file, const struct piece *p,
+				   size_t n, struct gptq_error *err)
+{
+	size_t each = (size_t)p->size, all = n * each;
+	unsigned char *places = gq_malloc_array(n, GQ_JOURNAL_PLACE + 2 * each), *old_bytes, *new_bytes;
+	struct gq_record r = {.kind = GQ_RECORD_ZEROS,
+			      .file = file,
+			      .n_spans = n,
+			      .old_size = all,
+			      .new_size = all,
+			      .row_bytes = p->row_bytes,
+			      .n_columns = p->n_columns,
+			      .bits = p->bits,
+			      .word_bits = p->word_bits,
+			      .from = (enum gptq_zeros_format)p->from,
+			      .to = m->cv->to,
+			      .style = (enum gptq_v1_style)p->style};
+	enum gptq_status status;
+
+	if (!places)
+		return gq_fail_nomem(err);
+	old_bytes = places + n * GQ_JOURNAL_PLACE;
+	new_bytes = old_bytes + all;
+	status = gq_check_cancel(m->cv->options->hooks, err);
+	for (size_t i = 0; i < n && status == GPTQ_OK; i++) {
+		gq_store_le(places + i * GQ_JOURNAL_PLACE, p[i].qzeros->offset + p[i].at, GQ_JOURNAL_PLACE);
+		status = gq_tensor_read_at(&t->unit->source.shards, p[i].qzeros, p[i].at, old_bytes + i * each, each,
+					   err);
+	}
+	if (status == GPTQ_OK) {
+		memcpy(new_bytes, old_bytes, all);
+		status = gptq_zeros_shift(new_bytes, all / (size_t)r.row_bytes, (size_t)r.row_bytes, r.bits,
+					  r.word_bits, r.from, r.to, r.style, err);
+	}
+	if (status == GPTQ_OK) {
+		r.crc_before = (uint32_t)crc32_z(0, old_bytes, all);
+		r.crc_after = (uint32_t)crc32_z(0, new_bytes, all);
+		status = gq_journal_add(&m->w, &r, places, n * GQ_JOURNAL_PLACE + all, err);
+	}
+	gq_free(places);
+	return status;
+}
+
+static enum gptq_status add_zeros(struct maker *m, const struct gq_target *t, uint32_t file, struct gptq_error *err)
+{
+	struct piece *pieces = NULL;
+	size_t n = 0;
+	enum gptq_status status = cut(m, t, &pieces, &n, err);
+
+	for (size_t i = 0, some; i < n && status == GPTQ_OK; i += some) {
+		const struct piece *p = &pieces[i];
+
+		for (some = 1; i + some < n && by_shape(p, p + some) == 0 && (some + 1) * p->size <= SPAN_BYTES;)
+			some++;
+		status = add_pieces(m, t, file, p, some, err);
+	}
+	gq_free(pieces);
 	return status;
 }
 
@@ -190,7 +283,6 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 
 	for (bool more = gq_target_first(m->cv, m->place, &t); more && status == GPTQ_OK;
 	     more = gq_target_next(m->cv, m->place, &t)) {
-		const struct gq_layers *layers = &t.unit->source.layers;
 		struct gq_buf header = {0};
 		size_t begin = 0, size = 0;
 
@@ -200,9 +292,8 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 				status = add_file(m, &t, begin, size, err);
 			else if (kind == GQ_RECORD_HEADER && size)
 				status = add_header(m, &t, file, &header, begin, size, err);
-			for (size_t i = 0; i < layers->n && kind == GQ_RECORD_ZEROS && status == GPTQ_OK; i++)
-				if (layers->items[i].qzeros->shard == t.shard && gq_layer_changes(m->cv, t.unit, i))
-					status = add_layer(m, &t, i, file, err);
+			else if (kind == GQ_RECORD_ZEROS)
+				status = add_zeros(m, &t, file, err);
 			file++;
 		}
 		gq_buf_free(&header);

@@ -15,15 +15,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define MAGIC "GPTQJNL1"
+#define MAGIC "GPTQJNL2"
 #define MAGIC_SIZE 8
 #define FIXED 88
 #define MAX_NAME 4096
-#define MAX_INFLATION 1032 /* deflate packs no tighter */
 
 static uint32_t crc_of(uint32_t crc, const void *data, size_t n)
 {
-	return (uint32_t)crc32_z(crc, data, n);
+	return n ? (uint32_t)crc32_z(crc, data, n) : crc; /* zlib takes no bytes at all for a wish to begin */
 }
 
 /*
@@ -31,7 +30,7 @@ static uint32_t crc_of(uint32_t crc, const void *data, size_t n)
  *
  *   0 kind  4 length of name  8 size of payload  16 file  20 mode  24 offset|ino  32 old size|size
  *   40 new size|header size  48 crc before|header crc  52 crc after  56 row bytes|label begin
- *   64 columns|label size  72 bits  73 word bits  74 from  75 to  76 style  77..87 zero
+ *   64 columns|label size  72 bits  73 word bits  74 from  75 to  76 style  77..79 zero  80 number of spans
  */
 static void encode(const struct gq_record *r, size_t name_size, uint64_t payload_size, unsigned char out[FIXED])
 {
@@ -55,6 +54,7 @@ static void encode(const struct gq_record *r, size_t name_size, uint64_t payload
 	out[74] = (unsigned char)r->from;
 	out[75] = (unsigned char)r->to;
 	out[76] = (unsigned char)r->style;
+	gq_store_le(out + 80, r->n_spans, 8);
 }
 
 static void decode(const unsigned char in[FIXED], struct gq_record *r)
@@ -67,7 +67,8 @@ static void decode(const unsigned char in[FIXED], struct gq_record *r)
 				.word_bits = in[73],
 				.from = (enum gptq_zeros_format)in[74],
 				.to = (enum gptq_zeros_format)in[75],
-				.style = (enum gptq_v1_style)in[76]};
+				.style = (enum gptq_v1_style)in[76],
+				.n_spans = gq_load_le(in + 80, 8)};
 	if (r->kind == GQ_RECORD_FILE) {
 		r->ino = gq_load_le(in + 24, 8);
 		r->size = gq_load_le(in + 32, 8);
@@ -95,51 +96,34 @@ enum gptq_status gq_journal_begin(int fd, const char *path, struct gq_journal_wr
 	return gq_pwrite_all(fd, MAGIC, MAGIC_SIZE, 0, path, "cannot write the journal", err);
 }
 
-/* Zero points are short runs of few values: run lengths and Huffman codes are nearly all there is to gain. */
-static enum gptq_status deflate_all(const void *data, size_t n, unsigned char *out, size_t *size,
-				    struct gptq_error *err)
+static enum gptq_status append(struct gq_journal_writer *w, const void *data, size_t n, struct gptq_error *err)
 {
-	z_stream z = {.next_in = (z_const Bytef *)(uintptr_t)data,
-		      .avail_in = (uInt)n,
-		      .next_out = out,
-		      .avail_out = (uInt)*size};
-	int rc;
+	enum gptq_status status = gq_pwrite_all(w->fd, data, n, w->size, w->path, "cannot write the journal", err);
 
-	if (n > UINT32_MAX || *size > UINT32_MAX)
-		return gq_fail(err, GPTQ_E_LIMIT, "a span too large for the journal");
-	if (deflateInit2(&z, 1, Z_DEFLATED, 15, 8, Z_RLE) != Z_OK)
-		return gq_fail_nomem(err);
-	rc = deflate(&z, Z_FINISH);
-	*size = z.total_out;
-	deflateEnd(&z);
-	return rc == Z_STREAM_END ? GPTQ_OK : gq_fail(err, GPTQ_E_IO, "cannot compress the journal");
+	w->size += n;
+	return status;
 }
 
 enum gptq_status gq_journal_add(struct gq_journal_writer *w, const struct gq_record *r, const void *data, size_t n,
 				struct gptq_error *err)
 {
-	size_t name_size = r->name ? strlen(r->name) : 0, packed = data ? compressBound((uLong)n) + 64 : 0;
-	unsigned char *all = gq_malloc_array(FIXED + name_size + packed + 4, 1);
-	enum gptq_status status = GPTQ_OK;
-	size_t size = FIXED + name_size;
+	size_t name_size = r->name ? strlen(r->name) : 0;
+	unsigned char head[FIXED + MAX_NAME], crc[4];
+	enum gptq_status status;
 
-	if (!all)
-		return gq_fail_nomem(err);
-	if (data)
-		status = deflate_all(data, n, all + size, &packed, err);
-	if (status == GPTQ_OK) {
-		encode(r, name_size, packed, all);
-		if (name_size)
-			memcpy(all + FIXED, r->name, name_size);
-		size += packed;
-		w->crc = crc_of(w->crc, all, size);
-		gq_store_le(all + size, w->crc, 4);
-		size += 4;
-		status = gq_pwrite_all(w->fd, all, size, w->size, w->path, "cannot write the journal", err);
-		w->size += size;
-		w->n_records++;
-	}
-	gq_free(all);
+	if (name_size > MAX_NAME)
+		return gq_fail(err, GPTQ_E_LIMIT, "a name too long for the journal");
+	encode(r, name_size, n, head);
+	if (name_size)
+		memcpy(head + FIXED, r->name, name_size);
+	w->crc = crc_of(crc_of(w->crc, head, FIXED + name_size), data, n);
+	gq_store_le(crc, w->crc, sizeof(crc));
+	status = append(w, head, FIXED + name_size, err);
+	if (status == GPTQ_OK && n)
+		status = append(w, data, n, err);
+	if (status == GPTQ_OK)
+		status = append(w, crc, sizeof(crc), err);
+	w->n_records++;
 	return status;
 }
 
@@ -206,11 +190,7 @@ static void free_record(struct gq_record *r)
 
 void gq_journal_rewind(struct gq_journal *j)
 {
-	free_record(&j->record);
-	j->at = MAGIC_SIZE;
-	j->n_records = 0;
-	j->last_kind = GQ_RECORD_PLAN;
-	j->crc = crc_of(0, MAGIC, MAGIC_SIZE);
+	gq_journal_return(j, &(struct gq_journal_mark){MAGIC_SIZE, 0, crc_of(0, MAGIC, MAGIC_SIZE), GQ_RECORD_PLAN});
 }
 
 void gq_journal_close(struct gq_journal *j)
@@ -222,10 +202,29 @@ void gq_journal_close(struct gq_journal *j)
 	*j = (struct gq_journal){.fd = -1};
 }
 
+/* The bytes that the payload must have; false: more than any number says. */
+static bool size_of_payload(const struct gq_record *r, uint64_t *size)
+{
+	switch (r->kind) {
+	case GQ_RECORD_ZEROS:
+		return gq_mul_u64(r->n_spans, GQ_JOURNAL_PLACE, size) && gq_add_u64(*size, r->old_size, size);
+	case GQ_RECORD_HEADER:
+	case GQ_RECORD_CONFIG:
+		return gq_add_u64(r->old_size, r->new_size, size);
+	case GQ_RECORD_PLAN:
+	case GQ_RECORD_FILE:
+	case GQ_RECORD_END:
+		break;
+	}
+	*size = 0;
+	return true;
+}
+
 /* Fields that could not have been written by us. */
 static const char *check_record(const struct gq_journal *j, const struct gq_record *r)
 {
-	bool spans = r->kind == GQ_RECORD_ZEROS || r->kind == GQ_RECORD_HEADER;
+	bool zeros = r->kind == GQ_RECORD_ZEROS;
+	uint64_t payload;
 
 	if (r->kind < GQ_RECORD_PLAN || r->kind > GQ_RECORD_END)
 		return "an unknown record";
@@ -233,14 +232,18 @@ static const char *check_record(const struct gq_journal *j, const struct gq_reco
 		return "the plan is not where it should be";
 	if (r->kind < j->last_kind) /* a pass over one kind ends at the first of the next */
 		return "records are not in their order";
-	if (spans && r->old_size != r->new_size)
+	if ((zeros || r->kind == GQ_RECORD_HEADER) && r->old_size != r->new_size)
 		return "a span that changes its size";
 	if (r->from > GPTQ_ZEROS_V2 || r->to > GPTQ_ZEROS_V2 || r->style > GPTQ_STYLE_CLEAN)
 		return "an unknown format";
-	if (r->kind == GQ_RECORD_ZEROS && (!r->row_bytes || r->old_size % r->row_bytes || !r->old_size))
+	if (zeros != (r->n_spans > 0) || (zeros && r->old_size % r->n_spans))
+		return "spans that are not alike";
+	if (zeros && (!r->row_bytes || !r->old_size || r->old_size / r->n_spans % r->row_bytes))
 		return "a span that is no whole number of rows";
-	if (r->kind == GQ_RECORD_END && (r->offset != j->n_records || r->payload_size))
+	if (r->kind == GQ_RECORD_END && r->offset != j->n_records)
 		return "records are missing";
+	if (!size_of_payload(r, &payload) || payload != r->payload_size)
+		return "a record that is not as large as it says";
 	return NULL;
 }
 
@@ -290,23 +293,16 @@ enum gptq_status gq_journal_next(struct gq_journal *j, struct gptq_error *err)
 	return GPTQ_OK;
 }
 
-enum gptq_status gq_journal_inflate(const struct gq_journal *j, uint64_t n, unsigned char **data,
-				    struct gptq_error *err)
+void gq_journal_mark(const struct gq_journal *j, struct gq_journal_mark *mark)
 {
-	const struct gq_record *r = &j->record;
-	uLongf size = (uLongf)n;
-	int rc;
+	*mark = (struct gq_journal_mark){j->at, j->n_records, j->crc, j->last_kind};
+}
 
-	*data = NULL;
-	if (n / MAX_INFLATION > r->payload_size)
-		return gq_journal_damaged(j, "a span larger than its bytes can be", err);
-	*data = gq_malloc_array((size_t)n, 1);
-	if (!*data)
-		return gq_fail_nomem(err);
-	rc = uncompress(*data, &size, r->payload, (uLong)r->payload_size);
-	if (rc == Z_OK && size == n)
-		return GPTQ_OK;
-	gq_free(*data);
-	*data = NULL;
-	return rc == Z_MEM_ERROR ? gq_fail_nomem(err) : gq_journal_damaged(j, "a span cannot be unpacked", err);
+void gq_journal_return(struct gq_journal *j, const struct gq_journal_mark *mark)
+{
+	free_record(&j->record);
+	j->at = mark->at;
+	j->n_records = mark->n_records;
+	j->crc = mark->crc;
+	j->last_kind = mark->last_kind;
 }

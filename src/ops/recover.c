@@ -9,7 +9,6 @@
 #include "base/slurp.h"
 #include "base/tree.h"
 #include "format/config.h"
-#include "quant/zeros.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +30,7 @@ void gq_say_half_done(struct gptq_error *err)
 			 n ? "" : "stopped");
 }
 
-static enum gptq_status fail_file(const char *name, struct gptq_error *err, const char *what)
+enum gptq_status gq_recovery_fail(const char *name, struct gptq_error *err, const char *what)
 {
 	enum gptq_status status = gq_fail(err, GPTQ_E_IO, "%s; nothing was touched", what);
 
@@ -50,45 +49,6 @@ static void close_files(struct gq_recovery *rc)
 		rc->files[i].fd = -1;
 	}
 	rc->n_open = 0;
-}
-
-/* ------------------------------------------------------------------------------------------------------ spans */
-
-/* Both states of the current record's span. gq_free(*old_bytes) frees all. */
-static enum gptq_status both_states(const struct gq_journal *j, unsigned char **old_bytes, unsigned char **new_bytes,
-				    struct gptq_error *err)
-{
-	const struct gq_record *r = &j->record;
-	enum gptq_status status;
-	uint64_t all;
-
-	if (!gq_add_u64(r->old_size, r->new_size, &all) || all > SIZE_MAX / 2)
-		return gq_journal_damaged(j, "a span without end", err);
-	status = gq_journal_inflate(j, r->kind == GQ_RECORD_ZEROS ? r->old_size : all, old_bytes, err);
-	if (status == GPTQ_OK && r->kind == GQ_RECORD_ZEROS) {
-		unsigned char *grown = gq_realloc_array(*old_bytes, (size_t)all, 1);
-
-		if (!grown) {
-			status = gq_fail_nomem(err);
-		} else {
-			*old_bytes = grown;
-			memcpy(grown + r->old_size, grown, (size_t)r->old_size);
-			status = gptq_zeros_shift(grown + r->old_size, (size_t)(r->old_size / r->row_bytes),
-						  (size_t)r->row_bytes, r->bits, r->word_bits, r->from, r->to, r->style,
-						  err);
-		}
-	}
-	if (status == GPTQ_OK) {
-		*new_bytes = *old_bytes + r->old_size;
-		if (crc32_z(0, *old_bytes, (size_t)r->old_size) != r->crc_before ||
-		    crc32_z(0, *new_bytes, (size_t)r->new_size) != r->crc_after)
-			status = gq_journal_damaged(j, "a span is not what its checksum says", err);
-	}
-	if (status != GPTQ_OK) {
-		gq_free(*old_bytes);
-		*old_bytes = NULL;
-	}
-	return status;
 }
 
 /* Makes sure that the file has a descriptor, and that it is the one that the journal is about. */
@@ -110,99 +70,20 @@ static enum gptq_status open_again(struct gq_recovery *rc, struct gq_recovered_f
 	if (fstat(f->fd, &st) != 0)
 		return gq_fail_errno(err, errno, f->name, "cannot look at the file");
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_ino != f->ino || (uint64_t)st.st_size != f->size)
-		return fail_file(f->name, err,
-				 "this is not the file that the journal is about, but a copy or another one");
+		return gq_recovery_fail(f->name, err,
+					"this is not the file that the journal is about, but a copy or another one");
 	return GPTQ_OK;
 }
 
-static enum gptq_status file_of(struct gq_recovery *rc, const struct gq_journal *j, struct gq_recovered_file **file,
-				struct gptq_error *err)
+enum gptq_status gq_recovery_file(struct gq_recovery *rc, const struct gq_journal *j,
+				  const struct gq_recovered_file **file, struct gptq_error *err)
 {
 	const struct gq_record *r = &j->record;
 
-	if (r->file >= rc->n_files || !gq_span_ok(r->offset, r->old_size, rc->files[r->file].size))
+	if (r->file >= rc->n_files)
 		return gq_journal_damaged(j, "a span outside its file", err);
 	*file = &rc->files[r->file];
-	return open_again(rc, *file, err);
-}
-
-/* Is each byte of `now` that of one of the two states? So it is where a write was cut off in the middle. */
-static bool is_mixture(const unsigned char *now, const unsigned char *a, const unsigned char *b, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (now[i] != a[i] && now[i] != b[i])
-			return false;
-	return true;
-}
-
-/* A span of a file: reads what is there; check: that it is one of the states; else writes what shall be there. */
-static enum gptq_status do_span(struct gq_recovery *rc, const struct gq_journal *j, bool check, struct gptq_error *err)
-{
-	const struct gq_record *r = &j->record;
-	unsigned char *old_bytes, *new_bytes, *now = NULL;
-	struct gq_recovered_file *f;
-	enum gptq_status status = file_of(rc, j, &f, err);
-	size_t n = (size_t)r->old_size;
-
-	if (status == GPTQ_OK && check)
-		status = gq_recovery_plan_span(rc, j, f, err);
-	if (status != GPTQ_OK)
-		return status;
-	status = both_states(j, &old_bytes, &new_bytes, err);
-	if (status != GPTQ_OK)
-		return status;
-	now = gq_malloc_array(n, 1);
-	status = now ? gq_pread_full(f->fd, now, n, r->offset, f->name, err) : gq_fail_nomem(err);
-	if (status == GPTQ_OK && check && !is_mixture(now, old_bytes, new_bytes, n)) {
-		status = fail_file(f->name, err,
-				   "these bytes are neither what the journal saved nor what it was to write: "
-				   "something else has changed the file since");
-		gq_error_offset(err, r->offset);
-	}
-	if (status == GPTQ_OK && !check) {
-		const unsigned char *want = rc->undo ? old_bytes : new_bytes;
-
-		if (memcmp(now, want, n) != 0) {
-			status = gq_pwrite_all(f->fd, want, n, r->offset, f->name, "cannot write", err);
-			rc->n_bytes_written += n;
-		}
-	}
-	gq_free(now);
-	gq_free(old_bytes);
-	return status;
-}
-
-/* Reads a written span back and decodes it with the specification's loops: the same zero points as the old bytes. */
-static enum gptq_status verify_span(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err)
-{
-	const struct gq_record *r = &j->record;
-	struct gq_pack pack = {r->bits, r->word_bits};
-	size_t n = (size_t)r->old_size, row = (size_t)r->row_bytes, lanes = gq_row_lanes(pack, row);
-	unsigned char *old_bytes = NULL, *now = gq_malloc_array(n, 1);
-	uint8_t *z = gq_malloc_array(lanes, 3);
-	struct gq_recovered_file *f;
-	enum gptq_status status = now && z ? gq_journal_inflate(j, n, &old_bytes, err) : gq_fail_nomem(err);
-
-	if (status == GPTQ_OK)
-		status = file_of(rc, j, &f, err);
-	if (status == GPTQ_OK)
-		status = gq_pread_full(f->fd, now, n, r->offset, f->name, err);
-	for (size_t at = 0; at < n && status == GPTQ_OK; at += row) {
-		gq_layout_stream.unpack_line(old_bytes + at, pack, lanes, z);
-		gq_zeros_decode(z, lanes, pack, r->from, r->style, z + lanes);
-		gq_layout_stream.unpack_line(now + at, pack, lanes, z);
-		gq_zeros_decode(z, lanes, pack, r->to, r->style, z + 2 * lanes);
-		if (memcmp(z + lanes, z + 2 * lanes, r->n_columns < lanes ? (size_t)r->n_columns : lanes) != 0) {
-			status = gq_fail(err, GPTQ_E_MISMATCH, "what was written does not hold the same zero points");
-			gq_error_file(err, f->name);
-			gq_error_offset(err, r->offset + at);
-		}
-		rc->n_zeros_verified += r->n_columns;
-	}
-	gq_free(old_bytes);
-	gq_free(now);
-	gq_free(z);
-	return status;
+	return open_again(rc, &rc->files[r->file], err);
 }
 
 /* ---------------------------------------------------------------------------------------------------- configs */
@@ -261,7 +142,7 @@ static enum gptq_status do_config(struct gq_recovery *rc, const struct gq_journa
 				  struct gptq_error *err)
 {
 	const struct gq_record *r = &j->record;
-	unsigned char *old_text, *new_text;
+	const unsigned char *old_text = r->payload, *new_text = r->payload + r->old_size;
 	enum gq_config_kind kind;
 	enum gptq_status status;
 	int state;
@@ -270,19 +151,18 @@ static enum gptq_status do_config(struct gq_recovery *rc, const struct gq_journa
 		return gq_journal_damaged(j, "a text that is no config", err);
 	status = check ? gq_recovery_plan_config(rc, j, err) : GPTQ_OK;
 	if (status == GPTQ_OK)
-		status = both_states(j, &old_text, &new_text, err);
+		status = gq_recovery_check_states(j, old_text, new_text, err);
 	if (status != GPTQ_OK)
 		return status;
 	status = config_state(rc, j, old_text, new_text, &state, err);
 	if (status == GPTQ_OK && state < 0)
-		status = fail_file(r->name, err,
-				   "this is neither the text that the journal saved nor the one that it was to "
-				   "write: something else has changed it since");
+		status = gq_recovery_fail(r->name, err,
+					  "this is neither the text that the journal saved nor the one that it was to "
+					  "write: something else has changed it since");
 	else if (status == GPTQ_OK && !check && state != !rc->undo)
 		status = rc->undo ? replace_config(rc, r, old_text, (size_t)r->old_size, err)
 				  : replace_config(rc, r, new_text, (size_t)r->new_size, err);
 	rc->n_texts += !check;
-	gq_free(old_text);
 	return status;
 }
 
@@ -307,7 +187,7 @@ static enum gptq_status check_header(const struct gq_journal *j, int fd, struct 
 	crc = (uint32_t)crc32_z(crc, header + end, (size_t)(r->header_size - end));
 	gq_free(header);
 	if (status == GPTQ_OK && crc != r->header_crc)
-		status = fail_file(r->name, err, "the header is not the one that the journal is about");
+		status = gq_recovery_fail(r->name, err, "the header is not the one that the journal is about");
 	return status;
 }
 
@@ -351,9 +231,7 @@ void gq_recovery_free(struct gq_recovery *rc)
 
 /* --------------------------------------------------------------------------------------------------- the passes */
 
-enum pass { CHECK, WRITE, VERIFY };
-
-static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journal *j, enum pass pass,
+static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journal *j, bool check,
 				  struct gptq_error *err)
 {
 	const struct gq_record *r = &j->record;
@@ -366,13 +244,12 @@ static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journa
 		rc->relabel = r->mode != 0;
 		return GPTQ_OK;
 	case GQ_RECORD_FILE:
-		return pass == CHECK ? open_file(rc, j, err) : GPTQ_OK;
+		return check ? open_file(rc, j, err) : GPTQ_OK;
 	case GQ_RECORD_ZEROS:
-		return pass == VERIFY ? verify_span(rc, j, err) : do_span(rc, j, pass == CHECK, err);
 	case GQ_RECORD_HEADER:
-		return pass == VERIFY ? GPTQ_OK : do_span(rc, j, pass == CHECK, err);
+		return gq_recovery_spans(rc, j, check, err);
 	case GQ_RECORD_CONFIG:
-		return pass == VERIFY ? GPTQ_OK : do_config(rc, j, pass == CHECK, err);
+		return do_config(rc, j, check, err);
 	case GQ_RECORD_END:
 		break;
 	}
@@ -391,23 +268,32 @@ static enum gptq_status sync_files(struct gq_recovery *rc, struct gptq_error *er
 	return status;
 }
 
-/* Records of the kinds first..last, in order. What goes before a kind of label is synced, and verified where it is new.
+/*
+ * Records from the next one on, up to those of the kind `last`; those of kinds before `first` are passed over. The
+ * next walk goes on behind them.
  */
-static enum gptq_status walk(struct gq_recovery *rc, struct gq_journal *j, enum pass pass, enum gq_record_kind first,
+static enum gptq_status walk(struct gq_recovery *rc, struct gq_journal *j, bool check, enum gq_record_kind first,
 			     enum gq_record_kind last, struct gptq_error *err)
 {
-	enum gptq_status status = GPTQ_OK;
+	struct gq_journal_mark mark;
+	enum gptq_status status;
 
-	gq_journal_rewind(j);
-	do {
-		if (status == GPTQ_OK)
-			status = gq_check_cancel(rc->hooks, err);
+	for (;;) {
+		gq_journal_mark(j, &mark);
+		status = gq_check_cancel(rc->hooks, err);
 		if (status == GPTQ_OK)
 			status = gq_journal_next(j, err);
-		if (status == GPTQ_OK && j->record.kind >= first && j->record.kind <= last)
-			status = do_record(rc, j, pass, err);
-	} while (status == GPTQ_OK && j->record.kind != GQ_RECORD_END && j->record.kind <= last);
-	return status;
+		if (status != GPTQ_OK)
+			return status;
+		if (j->record.kind > last) {
+			gq_journal_return(j, &mark);
+			return GPTQ_OK;
+		}
+		if (j->record.kind >= first)
+			status = do_record(rc, j, check, err);
+		if (status != GPTQ_OK || j->record.kind == GQ_RECORD_END)
+			return status;
+	}
 }
 
 enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, struct gptq_error *err)
@@ -417,7 +303,7 @@ enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, stru
 
 	if (status != GPTQ_OK)
 		return status;
-	status = walk(rc, &j, CHECK, GQ_RECORD_PLAN, files_only ? GQ_RECORD_FILE : GQ_RECORD_END, err);
+	status = walk(rc, &j, true, GQ_RECORD_PLAN, files_only ? GQ_RECORD_FILE : GQ_RECORD_END, err);
 	if (status == GPTQ_OK)
 		status = gq_recovery_check_plan(rc, &j, err);
 	gq_journal_close(&j);
@@ -443,17 +329,16 @@ enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gpt
 	*begun = status == GPTQ_OK;
 	if (status != GPTQ_OK)
 		return status;
-	status = walk(rc, &j, WRITE, GQ_RECORD_ZEROS, GQ_RECORD_ZEROS, err);
-	if (status == GPTQ_OK)
-		status = sync_files(rc, err);
-	if (status == GPTQ_OK && !rc->undo)
-		status = walk(rc, &j, VERIFY, GQ_RECORD_ZEROS, GQ_RECORD_ZEROS, err);
-	if (status == GPTQ_OK)
-		status = walk(rc, &j, WRITE, GQ_RECORD_HEADER, GQ_RECORD_HEADER, err);
+	/* What goes before a kind of label is synced, and zero points are verified. */
+	status = walk(rc, &j, false, GQ_RECORD_ZEROS, GQ_RECORD_ZEROS, err);
 	if (status == GPTQ_OK)
 		status = sync_files(rc, err);
 	if (status == GPTQ_OK)
-		status = walk(rc, &j, WRITE, GQ_RECORD_CONFIG, GQ_RECORD_CONFIG, err);
+		status = walk(rc, &j, false, GQ_RECORD_HEADER, GQ_RECORD_HEADER, err);
+	if (status == GPTQ_OK)
+		status = sync_files(rc, err);
+	if (status == GPTQ_OK)
+		status = walk(rc, &j, false, GQ_RECORD_CONFIG, GQ_RECORD_CONFIG, err);
 	if (status == GPTQ_OK)
 		status = gq_fsync(rc->place->dir_fd, rc->place->dir, err);
 	gq_journal_close(&j);

@@ -60,12 +60,28 @@ enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, stru
 enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gptq_error *err);
 void gq_recovery_free(struct gq_recovery *rc);
 
+/* The file of the current record, open. */
+enum gptq_status gq_recovery_file(struct gq_recovery *rc, const struct gq_journal *j,
+				  const struct gq_recovered_file **file, struct gptq_error *err);
 /*
- * Notes the place of the current record. GPTQ_E_FORMAT if a record of its kind has no business there. The last one,
- * when all are noted: GPTQ_E_FORMAT if two are not the same but overlap.
+ * The current record's spans: check: each is in one of its states, and nothing is changed. Else writes those that are
+ * not what they shall be; zero points that go forwards are read back and decoded.
+ */
+enum gptq_status gq_recovery_spans(struct gq_recovery *rc, const struct gq_journal *j, bool check,
+				   struct gptq_error *err);
+/* GPTQ_E_FORMAT unless both have the checksums that the current record says. */
+enum gptq_status gq_recovery_check_states(const struct gq_journal *j, const void *old_bytes, const void *new_bytes,
+					  struct gptq_error *err);
+/* GPTQ_E_IO about a file, and that nothing was touched. */
+enum gptq_status gq_recovery_fail(const char *name, struct gptq_error *err, const char *what);
+
+/*
+ * Notes a place that the current record writes. GPTQ_E_FORMAT if a record of its kind has no business there. The last
+ * one, when all are noted: GPTQ_E_FORMAT if two are not the same but overlap.
  */
 enum gptq_status gq_recovery_plan_span(struct gq_recovery *rc, const struct gq_journal *j,
-				       const struct gq_recovered_file *f, struct gptq_error *err);
+				       const struct gq_recovered_file *f, uint64_t begin, uint64_t size,
+				       struct gptq_error *err);
 enum gptq_status gq_recovery_plan_config(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err);
 enum gptq_status gq_recovery_check_plan(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err);
 

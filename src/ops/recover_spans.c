@@ -1,80 +1,156 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where a journal may write. Ours names each byte once: zero points behind the header, labels inside the label's place.
- * One whose records write one over the other, or over the header that files are known by, would lead to a state that is
- * neither the old one nor the new one, so it is refused before anything is touched.
- */
+/* The spans of one record of a journal: looked at, written, and read back. */
+#include "base/checked.h"
+#include "base/copy.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "ops/recover.h"
+#include "quant/zeros.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-static enum gptq_status add(struct gq_recovery *rc, struct gq_planned p, struct gptq_error *err)
-{
-	if (rc->n_planned == rc->room_planned) {
-		size_t room = rc->room_planned ? 2 * rc->room_planned : 64;
-		struct gq_planned *grown = gq_realloc_array(rc->planned, room, sizeof(*grown));
+/* A record in both of its states. Spans stand one after the other, n bytes each. */
+struct spans {
+	const struct gq_journal *j;
+	const struct gq_recovered_file *f;
+	const unsigned char *places;    /* NULL: one span, at the record's offset */
+	const unsigned char *old_bytes; /* in the payload */
+	const unsigned char *new_bytes; /* in the payload, or `shifted` */
+	unsigned char *shifted;         /* zero points as they shall be; NULL for labels */
+	unsigned char *now;             /* n bytes */
+	uint8_t *z;                     /* three rows of zero points */
+	size_t n_spans, n, lanes;
+};
 
-		if (!grown)
-			return gq_fail_nomem(err);
-		rc->planned = grown;
-		rc->room_planned = room;
+static uint64_t place_of(const struct spans *s, size_t i)
+{
+	return s->places ? gq_load_le(s->places + GQ_JOURNAL_PLACE * i, GQ_JOURNAL_PLACE) : s->j->record.offset;
+}
+
+enum gptq_status gq_recovery_check_states(const struct gq_journal *j, const void *old_bytes, const void *new_bytes,
+					  struct gptq_error *err)
+{
+	const struct gq_record *r = &j->record;
+
+	if (crc32_z(0, old_bytes, (size_t)r->old_size) != r->crc_before ||
+	    crc32_z(0, new_bytes, (size_t)r->new_size) != r->crc_after)
+		return gq_journal_damaged(j, "a span is not what its checksum says", err);
+	return GPTQ_OK;
+}
+
+static enum gptq_status shift(struct spans *s, struct gptq_error *err)
+{
+	const struct gq_record *r = &s->j->record;
+
+	s->lanes = gq_row_lanes((struct gq_pack){r->bits, r->word_bits}, (size_t)r->row_bytes);
+	s->shifted = gq_malloc_array((size_t)r->old_size, 1);
+	s->z = gq_malloc_array(s->lanes, 3);
+	if (!s->shifted || !s->z)
+		return gq_fail_nomem(err);
+	memcpy(s->shifted, s->old_bytes, (size_t)r->old_size);
+	return gptq_zeros_shift(s->shifted, (size_t)(r->old_size / r->row_bytes), (size_t)r->row_bytes, r->bits,
+				r->word_bits, r->from, r->to, r->style, err);
+}
+
+static enum gptq_status load(struct spans *s, struct gptq_error *err)
+{
+	const struct gq_record *r = &s->j->record;
+	enum gptq_status status = GPTQ_OK;
+
+	if (r->kind == GQ_RECORD_ZEROS && (!r->bits || r->bits > 8))
+		return gq_journal_damaged(s->j, "codes of no known width", err);
+	s->n_spans = r->kind == GQ_RECORD_ZEROS ? (size_t)r->n_spans : 1;
+	s->n = (size_t)r->old_size / s->n_spans;
+	s->places = r->kind == GQ_RECORD_ZEROS ? r->payload : NULL;
+	s->old_bytes = r->payload + (s->places ? GQ_JOURNAL_PLACE * s->n_spans : 0);
+	s->now = gq_malloc_array(s->n, 1);
+	if (!s->now)
+		return gq_fail_nomem(err);
+	if (r->kind == GQ_RECORD_ZEROS)
+		status = shift(s, err);
+	s->new_bytes = s->shifted ? s->shifted : s->old_bytes + r->old_size;
+	return status == GPTQ_OK ? gq_recovery_check_states(s->j, s->old_bytes, s->new_bytes, err) : status;
+}
+
+/* Is each byte of `now` that of one of the two states? So it is where a write was cut off in the middle. */
+static bool is_mixture(const unsigned char *now, const unsigned char *a, const unsigned char *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (now[i] != a[i] && now[i] != b[i])
+			return false;
+	return true;
+}
+
+static enum gptq_status check_span(struct spans *s, size_t i, struct gptq_error *err)
+{
+	enum gptq_status status = gq_pread_full(s->f->fd, s->now, s->n, place_of(s, i), s->f->name, err);
+
+	if (status == GPTQ_OK && !is_mixture(s->now, s->old_bytes + i * s->n, s->new_bytes + i * s->n, s->n)) {
+		status = gq_recovery_fail(s->f->name, err,
+					  "these bytes are neither what the journal saved nor what it was to write: "
+					  "something else has changed the file since");
+		gq_error_offset(err, place_of(s, i));
 	}
-	rc->planned[rc->n_planned++] = p;
-	return GPTQ_OK;
+	return status;
 }
 
-enum gptq_status gq_recovery_plan_span(struct gq_recovery *rc, const struct gq_journal *j,
-				       const struct gq_recovered_file *f, struct gptq_error *err)
+/* Reads a written span back and decodes it with the specification's loops: the same zero points as the old bytes. */
+static enum gptq_status verify_span(struct gq_recovery *rc, struct spans *s, size_t i, struct gptq_error *err)
 {
-	const struct gq_record *r = &j->record;
-	uint64_t end = r->offset + r->old_size; /* inside the file: it was checked */
-	bool inside = r->offset >= f->label_begin && end <= f->label_begin + f->label_size;
+	const struct gq_record *r = &s->j->record;
+	struct gq_pack pack = {r->bits, r->word_bits};
+	size_t row = (size_t)r->row_bytes, lanes = s->lanes;
+	size_t compared = r->n_columns < lanes ? (size_t)r->n_columns : lanes;
+	uint8_t *z = s->z;
+	enum gptq_status status = gq_pread_full(s->f->fd, s->now, s->n, place_of(s, i), s->f->name, err);
 
-	if (r->kind == GQ_RECORD_ZEROS && r->offset < f->header_size)
-		return gq_journal_damaged(j, "zero points inside a header", err);
-	if (r->kind == GQ_RECORD_HEADER && !inside)
-		return gq_journal_damaged(j, "a label outside its place", err);
-	return add(rc, (struct gq_planned){f->ino, r->offset, end, r->crc_before, r->crc_after}, err);
+	for (size_t at = 0; at < s->n && status == GPTQ_OK; at += row) {
+		gq_layout_stream.unpack_line(s->old_bytes + i * s->n + at, pack, lanes, z);
+		gq_zeros_decode(z, lanes, pack, r->from, r->style, z + lanes);
+		gq_layout_stream.unpack_line(s->now + at, pack, lanes, z);
+		gq_zeros_decode(z, lanes, pack, r->to, r->style, z + 2 * lanes);
+		if (memcmp(z + lanes, z + 2 * lanes, compared) != 0) {
+			status = gq_fail(err, GPTQ_E_MISMATCH, "what was written does not hold the same zero points");
+			gq_error_file(err, s->f->name);
+			gq_error_offset(err, place_of(s, i) + at);
+		}
+		rc->n_zeros_verified += r->n_columns;
+	}
+	return status;
 }
 
-/* No file has the number 0: there each name of a config is a span of one byte. */
-enum gptq_status gq_recovery_plan_config(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err)
+static enum gptq_status write_span(struct gq_recovery *rc, struct spans *s, size_t i, struct gptq_error *err)
 {
-	const struct gq_record *r = &j->record;
-	uint64_t at = crc32_z(0, (const Bytef *)r->name, strlen(r->name));
+	const unsigned char *want = (rc->undo ? s->old_bytes : s->new_bytes) + i * s->n;
+	enum gptq_status status = gq_pread_full(s->f->fd, s->now, s->n, place_of(s, i), s->f->name, err);
 
-	return add(rc, (struct gq_planned){0, at, at + 1, r->crc_before, r->crc_after}, err);
+	if (status == GPTQ_OK && memcmp(s->now, want, s->n) != 0) {
+		status = gq_pwrite_all(s->f->fd, want, s->n, place_of(s, i), s->f->name, "cannot write", err);
+		rc->n_bytes_written += s->n;
+	}
+	return status == GPTQ_OK && s->z && !rc->undo ? verify_span(rc, s, i, err) : status;
 }
 
-static int by_place(const void *a, const void *b)
+enum gptq_status gq_recovery_spans(struct gq_recovery *rc, const struct gq_journal *j, bool check,
+				   struct gptq_error *err)
 {
-	const struct gq_planned *x = a, *y = b;
+	struct spans s = {.j = j};
+	enum gptq_status status = gq_recovery_file(rc, j, &s.f, err);
 
-	if (x->ino != y->ino)
-		return x->ino < y->ino ? -1 : 1;
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return (x->end > y->end) - (x->end < y->end);
-}
-
-/* The same twice is harmless: two names of one file, with --force. */
-static bool is_same(const struct gq_planned *a, const struct gq_planned *b)
-{
-	return a->begin == b->begin && a->end == b->end && a->before == b->before && a->after == b->after;
-}
-
-enum gptq_status gq_recovery_check_plan(struct gq_recovery *rc, const struct gq_journal *j, struct gptq_error *err)
-{
-	struct gq_planned *p = rc->planned;
-
-	if (rc->n_planned)
-		qsort(p, rc->n_planned, sizeof(*p), by_place);
-	for (size_t i = 1; i < rc->n_planned; i++)
-		if (p[i].ino == p[i - 1].ino && p[i].begin < p[i - 1].end && !is_same(&p[i], &p[i - 1]))
-			return gq_journal_damaged(j, "it writes over what it has written", err);
-	return GPTQ_OK;
+	if (status == GPTQ_OK)
+		status = load(&s, err);
+	for (size_t i = 0; i < s.n_spans && status == GPTQ_OK; i++) {
+		if (!gq_span_ok(place_of(&s, i), s.n, s.f->size))
+			status = gq_journal_damaged(j, "a span outside its file", err);
+		else if (check)
+			status = gq_recovery_plan_span(rc, j, s.f, place_of(&s, i), s.n, err);
+		if (status == GPTQ_OK)
+			status = check ? check_span(&s, i, err) : write_span(rc, &s, i, err);
+	}
+	gq_free(s.shifted);
+	gq_free(s.now);
+	gq_free(s.z);
+	return status;
 }

@@ -31,6 +31,9 @@
 	"{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[2,8],\"data_offsets\":[0,64]},"                                  \
 	"\"a.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],\"data_offsets\":[64,72]},"                                   \
 	"\"a.scales\":{\"dtype\":\"F16\",\"shape\":[2,8],\"data_offsets\":[72,104]},"                                  \
+	"\"c.qweight\":{\"dtype\":\"I32\",\"shape\":[2,8],\"data_offsets\":[104,168]},"                                \
+	"\"c.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],\"data_offsets\":[168,176]},"                                 \
+	"\"c.scales\":{\"dtype\":\"F16\",\"shape\":[2,8],\"data_offsets\":[176,208]},"                                 \
 	"\"__metadata__\":{\"gptq_checkpoint_format\":\"gptq\"}}        "
 #define HEADER_B                                                                                                       \
 	"{\"b.qweight\":{\"dtype\":\"I32\",\"shape\":[1,8],\"data_offsets\":[0,32]},"                                  \
@@ -145,7 +148,7 @@ static void make_sets(void)
 		fuzz_place(s->journal_path, sizeof(s->journal_path), s->dir,
 			   lone ? ".m-1.safetensors" GQ_JOURNAL_NAME : GQ_JOURNAL_NAME);
 		MUST(mkdir(s->dir, 0700) == 0);
-		add(s, "m-1.safetensors", HEADER_A, 104);
+		add(s, "m-1.safetensors", HEADER_A, 208); /* two layers of one shape: spans of one record */
 		if (!lone) {
 			add(s, "m-2.safetensors", HEADER_B, 52);
 			add(s, "config.json", "{\"quantization_config\": {" CONFIG "}", 0);
@@ -232,24 +235,31 @@ static void check_done(struct set *s, const uint8_t *journal, size_t size, bool 
 
 	look(s);
 	for (size_t at = 8; raw_record_next(journal, size, &at, &r);) {
-		uint64_t kind = gq_load_le(r.fixed, 4), span = gq_load_le(r.fixed + (undo ? 32 : 40), 8), begin = 0;
+		uint64_t kind = gq_load_le(r.fixed, 4), span = gq_load_le(r.fixed + (undo ? 32 : 40), 8),
+			 spans = kind == GQ_RECORD_ZEROS ? gq_load_le(r.fixed + 80, 8) : 1;
 		struct file *f = NULL;
+		uint32_t crc = 0;
 
 		if (kind == GQ_RECORD_FILE && n < 64)
 			numbered[n++] = find(s, r.name);
 		if (kind != GQ_RECORD_ZEROS && kind != GQ_RECORD_HEADER && kind != GQ_RECORD_CONFIG)
 			continue;
-		if (kind == GQ_RECORD_CONFIG) {
-			f = find(s, r.name);
-			MUST(f && f->config && f->now_size == (size_t)span);
-		} else {
-			begin = gq_load_le(r.fixed + 24, 8);
-			MUST(gq_load_le(r.fixed + 16, 4) < n);
-			f = numbered[gq_load_le(r.fixed + 16, 4)];
-			MUST(f && !f->config && begin <= f->now_size && span <= f->now_size - begin);
+		MUST(kind == GQ_RECORD_CONFIG || gq_load_le(r.fixed + 16, 4) < n);
+		f = kind == GQ_RECORD_CONFIG ? find(s, r.name) : numbered[gq_load_le(r.fixed + 16, 4)];
+		MUST(f && f->config == (kind == GQ_RECORD_CONFIG));
+		MUST(kind != GQ_RECORD_CONFIG || f->now_size == (size_t)span);
+		MUST(spans && span % spans == 0);
+		span /= spans;
+		for (size_t i = 0; i < spans; i++) {
+			uint64_t begin = kind == GQ_RECORD_ZEROS ? gq_load_le(r.payload + 8 * i, 8)
+								 : gq_load_le(r.fixed + 24, 8);
+
+			begin = kind == GQ_RECORD_CONFIG ? 0 : begin;
+			MUST(begin <= f->now_size && span <= f->now_size - begin);
+			crc = (uint32_t)crc32_z(crc, f->now + begin, (size_t)span);
+			memset(touched[f - s->files] + begin, true, (size_t)span);
 		}
-		MUST(crc32_z(0, f->now + begin, (size_t)span) == gq_load_le(r.fixed + (undo ? 48 : 52), 4));
-		memset(touched[f - s->files] + begin, true, (size_t)span);
+		MUST(crc == gq_load_le(r.fixed + (undo ? 48 : 52), 4));
 	}
 	for (size_t i = 0; i < s->n; i++) {
 		struct file *f = &s->files[i];

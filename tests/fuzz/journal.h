@@ -26,7 +26,7 @@ void journal_mend(uint8_t *journal, size_t size);
 void journal_splice(uint8_t *journal, size_t size, struct fuzz_input *in);
 
 /*
- * Records changed, dropped, doubled, moved, as the input says, with unpacked payloads. honest: what a record says of
+ * Records changed, dropped, doubled, moved, as the input says. honest: what a record says of
  * its own payload and of the number of records is made right too. Returns the size of what is put into out
  * (JOURNAL_ROOM).
  */

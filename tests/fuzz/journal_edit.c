@@ -58,7 +58,7 @@ void journal_splice(uint8_t *journal, size_t size, struct fuzz_input *in)
 struct edited {
 	uint8_t fixed[FIXED];
 	char name[256];
-	uint8_t *payload; /* unpacked; MAX_PAYLOAD bytes of room */
+	uint8_t *payload; /* MAX_PAYLOAD bytes of room */
 	size_t payload_size;
 };
 
@@ -100,14 +100,12 @@ static void take_apart(const uint8_t *journal, size_t size, struct records *rs)
 	struct raw_record r;
 
 	for (size_t at = 8; raw_record_next(journal, size, &at, &r) && rs->n < MAX_RECORDS;) {
-		struct edited e = {.payload = room};
-		uLongf n = sizeof(room);
+		struct edited e = {.payload = room, .payload_size = r.payload_size};
 
+		MUST(r.payload_size <= sizeof(room));
+		memcpy(room, r.payload, r.payload_size);
 		memcpy(e.fixed, r.fixed, FIXED);
 		memcpy(e.name, r.name, sizeof(e.name));
-		if (r.payload_size)
-			MUST(uncompress(room, &n, r.payload, (uLong)r.payload_size) == Z_OK);
-		e.payload_size = r.payload_size ? n : 0;
 		rs->items[rs->n++] = copy_of(&e);
 	}
 }
@@ -116,7 +114,7 @@ static void take_apart(const uint8_t *journal, size_t size, struct records *rs)
 static void be_honest(struct edited *e, size_t place)
 {
 	uint64_t kind = gq_load_le(e->fixed, 4), old_size = gq_load_le(e->fixed + 32, 8),
-		 row = gq_load_le(e->fixed + 56, 8);
+		 row = gq_load_le(e->fixed + 56, 8), spans = gq_load_le(e->fixed + 80, 8);
 	uint8_t after[MAX_PAYLOAD];
 	struct gptq_error err;
 	size_t n = e->payload_size;
@@ -124,7 +122,10 @@ static void be_honest(struct edited *e, size_t place)
 	if (kind == GQ_RECORD_END)
 		gq_store_le(e->fixed + 24, place, 8);
 	if (kind == GQ_RECORD_ZEROS) {
-		memcpy(after, e->payload, n);
+		const uint8_t *before = e->payload + (8 * spans < n ? 8 * (size_t)spans : n);
+
+		n -= (size_t)(before - e->payload);
+		memcpy(after, before, n);
 		gq_store_le(e->fixed + 32, n, 8);
 		gq_store_le(e->fixed + 40, n, 8);
 		if (row && n % row == 0)
@@ -132,7 +133,7 @@ static void be_honest(struct edited *e, size_t place)
 					       (enum gptq_zeros_format)e->fixed[74],
 					       (enum gptq_zeros_format)e->fixed[75], (enum gptq_v1_style)e->fixed[76],
 					       &err);
-		gq_store_le(e->fixed + 48, crc32_z(0, e->payload, n), 4);
+		gq_store_le(e->fixed + 48, crc32_z(0, before, n), 4);
 		gq_store_le(e->fixed + 52, crc32_z(0, after, n), 4);
 	}
 	if (kind == GQ_RECORD_HEADER || kind == GQ_RECORD_CONFIG) {
@@ -149,23 +150,19 @@ static size_t put_together(const struct records *rs, bool honest, uint8_t *out)
 {
 	size_t at = 8;
 
-	memcpy(out, "GPTQJNL1", 8);
+	memcpy(out, "GPTQJNL2", 8);
 	for (size_t i = 0; i < rs->n; i++) {
 		struct edited *e = rs->items[i];
 		size_t name = strlen(e->name);
-		uLongf packed = 2 * MAX_PAYLOAD;
 
 		if (honest)
 			be_honest(e, i);
-		if (e->payload_size)
-			MUST(compress(out + at + FIXED + name, &packed, e->payload, (uLong)e->payload_size) == Z_OK);
-		else
-			packed = 0;
+		memcpy(out + at + FIXED + name, e->payload, e->payload_size);
 		memcpy(out + at, e->fixed, FIXED);
 		memcpy(out + at + FIXED, e->name, name);
 		gq_store_le(out + at + 4, name, 4);
-		gq_store_le(out + at + 8, packed, 8);
-		at += FIXED + name + packed + 4;
+		gq_store_le(out + at + 8, e->payload_size, 8);
+		at += FIXED + name + e->payload_size + 4;
 	}
 	journal_mend(out, at);
 	return at;
@@ -178,7 +175,7 @@ static void set_field(struct edited *e, struct fuzz_input *in)
 	static const struct {
 		unsigned at, size;
 	} fields[] = {{0, 4},  {16, 4}, {20, 4}, {24, 8}, {32, 8}, {40, 8}, {48, 4}, {52, 4},
-		      {56, 8}, {64, 8}, {72, 1}, {73, 1}, {74, 1}, {75, 1}, {76, 1}, {77, 1}};
+		      {56, 8}, {64, 8}, {72, 1}, {73, 1}, {74, 1}, {75, 1}, {76, 1}, {80, 8}};
 	unsigned f = fuzz_u8(in) & 15, n = fuzz_u8(in) & 7;
 	uint64_t value = 0;
 

@@ -78,7 +78,7 @@ def journals():
             save("journal", "splice-%d-%d" % (kind, at), bytes((kind, 0, 0, 0, 0, 0)) + struct.pack("<HB", at, 2) + b"\x01\x02")
     for at in (0, 9, 250, 460, 468, 500):
         save("journal", "foreign-%d" % at, struct.pack("<BBBHB", 0, 0, 0, at, 4))
-    save("journal", "raw", bytes((12, 0, 0, 0, 0, 0)) + b"GPTQJNL1" + bytes(88))
+    save("journal", "raw", bytes((12, 0, 0, 0, 0, 0)) + b"GPTQJNL2" + bytes(88))
 
 
 def sides(one, two):

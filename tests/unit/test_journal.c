@@ -149,19 +149,25 @@ START_TEST(forged)
 		{1, 64, 8, UINT64_MAX, "outside its file"}, /* label size */
 		{1, 48, 4, 1, "header is not the one"},
 		{2, 16, 4, 7, "outside its file"}, /* file number */
-		{2, 24, 8, UINT64_MAX - 2, "outside its file"},
-		{2, 24, 8, 8, "inside a header"},
-		{2, 24, 8, 8 + sizeof(HEADER) - 1, "something else has changed"}, /* another place in the file */
+		{2, 88, 8, UINT64_MAX - 2, "outside its file"},
+		{2, 88, 8, 8, "inside a header"},
+		{2, 88, 8, 8 + sizeof(HEADER) - 1, "something else has changed"}, /* another place in the file */
 		{2, 32, 8, UINT64_MAX, "changes its size"},
 		{2, 48, 4, 1, "not what its checksum says"},
 		{2, 52, 4, 1, "not what its checksum says"},
 		{2, 56, 8, 0, "whole number of rows"},
 		{2, 56, 8, 3, "whole number of rows"},
 		{2, 72, 1, 5, NULL}, /* bits */
+		{2, 72, 1, 0, "no known width"},
+		{2, 80, 8, 0, "not alike"}, /* spans */
+		{2, 80, 8, 3, "not alike"},
+		{2, 80, 8, UINT64_MAX, "not alike"},
+		{2, 80, 8, 2, "whole number of rows"},
+		{3, 80, 8, 1, "not alike"},
 		{2, 76, 1, 99, "unknown format"},
 		{3, 24, 8, 0, "outside its place"}, /* the header's span moved */
-		{4, 40, 8, UINT64_MAX, "a span"},
-		{4, 40, 8, (uint64_t)1 << 40, "larger than its bytes"},
+		{4, 40, 8, UINT64_MAX, "not as large as it says"},
+		{4, 40, 8, (uint64_t)1 << 40, "not as large as it says"},
 		{5, 24, 8, 9, "records are missing"},
 		{5, 0, 4, 77, "an unknown record"},
 	};
@@ -213,26 +219,20 @@ static void say_twice(unsigned n)
 	ck_assert_int_eq(gq_journal_begin(fd, "twice", &w, &err), GPTQ_OK);
 	for (unsigned i = 0; gq_journal_next(&j, &err) == GPTQ_OK && j.record.kind != GQ_RECORD_END; i++) {
 		struct gq_record r = j.record;
-		bool both = r.kind != GQ_RECORD_ZEROS;
-		size_t size = (size_t)(r.old_size + (both ? r.new_size : 0));
-		unsigned char *data = NULL;
 
-		if (r.payload_size)
-			ck_assert_int_eq(gq_journal_inflate(&j, size, &data, &err), GPTQ_OK);
-		ck_assert_int_eq(gq_journal_add(&w, &r, data, size, &err), GPTQ_OK);
+		ck_assert_int_eq(gq_journal_add(&w, &r, r.payload, (size_t)r.payload_size, &err), GPTQ_OK);
 		if (i == n) {
-			unsigned char *again = calloc(2, size);
+			size_t old = (size_t)r.old_size, places = 8 * (size_t)r.n_spans;
+			unsigned char *again = calloc(2, places + old);
 
-			memcpy(again, data, (size_t)r.old_size);
-			memcpy(again + r.old_size, data, (size_t)r.old_size);
+			memcpy(again, r.payload, places + old);
+			memcpy(again + places + old, r.payload + places, old);
 			r.to = r.from;
 			r.new_size = r.old_size;
 			r.crc_after = r.crc_before;
-			ck_assert_int_eq(gq_journal_add(&w, &r, again, (size_t)r.old_size * (both ? 2 : 1), &err),
-					 GPTQ_OK);
+			ck_assert_int_eq(gq_journal_add(&w, &r, again, places + old * (places ? 1 : 2), &err), GPTQ_OK);
 			free(again);
 		}
-		gq_free(data);
 	}
 	ck_assert_int_eq(gq_journal_end(&w, &err), GPTQ_OK);
 	gq_journal_close(&j);
@@ -290,6 +290,99 @@ START_TEST(another_lies_beside)
 {
 	put_journal("{\"hello\": \"world\"}\n", 19);
 	refused(GPTQ_E_FORMAT, "does not begin as one");
+}
+END_TEST
+
+#define MANY 30
+#define MANY_HEADER 16384
+
+/* Columns of layer i: two shapes, one after the other. */
+static unsigned columns(unsigned i)
+{
+	return i % 3 ? 8 : 16;
+}
+
+/* A file of MANY layers, with room for the longer label; `shift` is added to each zero point of 4 bits. */
+static size_t many_layers(char *header, unsigned char *data, unsigned shift)
+{
+	size_t at = 0, n = (size_t)sprintf(header, "{\"__metadata__\":{\"gptq_checkpoint_format\":\"gptq%s\"}",
+					   shift ? "_v2" : "");
+
+	for (unsigned i = 0; i < MANY; i++) {
+		unsigned w = columns(i);
+
+		n += (size_t)sprintf(header + n,
+				     ",\"l%u.qweight\":{\"dtype\":\"I32\",\"shape\":[1,%u],\"data_offsets\":[%zu,%zu]},"
+				     "\"l%u.qzeros\":{\"dtype\":\"I32\",\"shape\":[1,%u],\"data_offsets\":[%zu,%zu]},"
+				     "\"l%u.scales\":{\"dtype\":\"F16\",\"shape\":[1,%u],\"data_offsets\":[%zu,%zu]}",
+				     i, w, at, at + 4 * w, i, w / 8, at + 4 * w, at + 4 * w + w / 2, i, w,
+				     at + 4 * w + w / 2, at + 6 * w + w / 2);
+		memset(data + at, 0x77, 4 * w);
+		for (unsigned k = 0; k < w / 2; k++) {
+			unsigned z = (i + k) % 14, y = (i * 7 + k) % 13;
+
+			data[at + 4 * w + k] = (unsigned char)((z + shift) | (y + shift) << 4);
+		}
+		memset(data + at + 4 * w + w / 2, 0x34, 2 * w);
+		at += 6 * w + w / 2;
+	}
+	memset(header + n, ' ', MANY_HEADER - n);
+	header[n] = '}';
+	header[MANY_HEADER] = '\0';
+	return at;
+}
+
+static void put_many(unsigned shift)
+{
+	static char header[MANY_HEADER + 1];
+	static unsigned char data[MANY * 128], all[8 + MANY_HEADER + sizeof(data)];
+	size_t n = many_layers(header, data, shift);
+
+	gq_store_le(all, MANY_HEADER, 8);
+	memcpy(all + 8, header, MANY_HEADER);
+	memcpy(all + 8 + MANY_HEADER, data, n);
+	write_bytes(shift ? "new" : "old", all, 8 + MANY_HEADER + n);
+	if (!shift)
+		write_bytes("M/model.safetensors", all, 8 + MANY_HEADER + n);
+}
+
+static bool same_files(const char *a, const char *b)
+{
+	static unsigned char x[1 << 16], y[1 << 16];
+	size_t n = slurp(a, x, sizeof(x));
+
+	return slurp(b, y, sizeof(y)) == n && memcmp(x, y, n) == 0;
+}
+
+/* Small layers share records, one for each shape; the journal takes both ways, from any of its states. */
+START_TEST(many_small_layers)
+{
+	struct gptq_convert_options o = {.struct_size = sizeof(o), .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1};
+	struct gptq_error err;
+	uint64_t spans = 0;
+	unsigned zeros = 0;
+
+	ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+	put_many(0);
+	put_many(1);
+	ck_assert_int_eq(mkdir("M/.gptq-convert.config.new", 0777), 0);
+	ck_assert_int_eq(gptq_convert_in_place("M", &o, NULL, &err), GPTQ_E_IO);
+	ck_assert_int_eq(rmdir("M/.gptq-convert.config.new"), 0);
+	ck_assert(same_files("M/model.safetensors", "new"));
+	image_size = slurp("M/" GQ_JOURNAL_NAME, image, sizeof(image));
+	for (size_t at = 8; at < image_size; at += 92 + gq_load_le(image + at + 4, 4) + gq_load_le(image + at + 8, 8)) {
+		zeros += gq_load_le(image + at, 4) == GQ_RECORD_ZEROS;
+		spans += gq_load_le(image + at + 80, 8);
+	}
+	ck_assert_uint_eq(zeros, 2);
+	ck_assert_uint_eq(spans, MANY);
+	ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+	ck_assert(same_files("M/model.safetensors", "old"));
+	put_journal(image, image_size);
+	o = (struct gptq_convert_options){.struct_size = sizeof(o)};
+	ck_assert_int_eq(gptq_convert_in_place("M", &o, NULL, &err), GPTQ_OK);
+	ck_assert(same_files("M/model.safetensors", "new"));
+	ck_assert(!file_is("M/quantize_config.json", CONFIG));
 }
 END_TEST
 
@@ -417,6 +510,7 @@ int main(void)
 	tcase_add_test(tc, forged_names);
 	tcase_add_test(tc, is_a_link);
 	tcase_add_test(tc, another_lies_beside);
+	tcase_add_test(tc, many_small_layers);
 	tcase_add_loop_test(tc, both_ways_without_memory, 0, 2);
 	tcase_add_test(tc, fresh_run_without_memory);
 	tcase_add_test(tc, stream_without_memory);
