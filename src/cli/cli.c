@@ -10,6 +10,18 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+void cli_keep_memory(void)
+{
+#if defined(__GLIBC__)
+	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	(void)mallopt(M_TOP_PAD, 1 << 20);
+#endif
+}
 
 static volatile sig_atomic_t caught_signal;
 

@@ -342,6 +342,7 @@ int main(int argc, char **argv)
 	FILE *to;
 	int code;
 
+	cli_keep_memory();
 	cli_catch_signals();
 	if (!parse(argc, argv, &s, &code))
 		return code;

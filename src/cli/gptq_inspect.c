@@ -9,9 +9,6 @@
 #include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -234,23 +231,12 @@ static int inspect_one(const char *path, struct settings *s, bool first)
 	return code;
 }
 
-/* Large tables grow and go: a third of the time for 200,000 tensors went into giving pages back and taking them anew.
- */
-static void keep_memory(void)
-{
-#if defined(__GLIBC__)
-	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
-	(void)mallopt(M_TOP_PAD, 1 << 20);
-#endif
-}
-
 int main(int argc, char **argv)
 {
 	struct settings s = {.o = {.struct_size = sizeof(s.o)}};
 	int code, worst = CLI_OK;
 
-	keep_memory();
+	cli_keep_memory();
 	setlocale(LC_CTYPE, "");
 	cli_catch_signals();
 	if (!parse(argc, argv, &s, &code))

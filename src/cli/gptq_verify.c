@@ -204,6 +204,7 @@ int main(int argc, char **argv)
 	const char *paths[2];
 	int code;
 
+	cli_keep_memory();
 	cli_catch_signals();
 	if (!parse(argc, argv, &s, &code))
 		return code;

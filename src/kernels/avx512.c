@@ -25,6 +25,7 @@ static inline GQ_TARGET void store256(void *p, __m256i v)
 	_mm256_storeu_si256((__m256i *)p, v);
 }
 
+#define GQ_UNPACK_4 gq_unpack_4_avx2
 #include "kernels/vector_impl.h"
 
 static bool usable(void)
@@ -37,6 +38,7 @@ const struct gq_kernels gq_kernels_avx512 = {
 	.name = "avx512",
 	.usable = usable,
 	.unpack = unpack,
+	.cells_add = gq_cells_add_avx2,
 	.row = row,
 	.dequantise = dequantise,
 	.same = same,

@@ -8,6 +8,7 @@
 #define GQ_KERNELS_DISPATCH_H
 
 #include "kernels/kernel.h"
+#include "quant/cells.h"
 
 /* Columns of a tile, at most: what drivers keep on the stack is a multiple of it. */
 #define GQ_TILE 512
@@ -28,8 +29,9 @@ struct gq_kernels {
 	/* May this processor run it? NULL: always. */
 	bool (*usable)(void);
 	/* As gq_layout_stream.unpack_block; NULL: use that. */
-	void (*unpack)(struct gq_word_rows rows, struct gq_pack pack, size_t n0, size_t n_cols, unsigned n_codes,
-		       uint8_t *codes, size_t stride);
+	gq_unpack_block_fn *unpack;
+	/* NULL: gq_cells_add. */
+	gq_cells_add_fn *cells_add;
 	/*
 	 * One row of weights from codes that are one byte each. true: none of them is NaN or infinite; false: somebody
 	 * must look.
@@ -50,6 +52,10 @@ extern const struct gq_kernels gq_kernels_generic;
 #if defined(__x86_64__)
 extern const struct gq_kernels gq_kernels_avx2;
 extern const struct gq_kernels gq_kernels_avx512;
+/* What both have. As `unpack` for whole blocks of 4-bit codes in 32-bit words; false: not for these. */
+bool gq_unpack_4_avx2(struct gq_word_rows rows, struct gq_pack pack, size_t n0, size_t n_cols, unsigned n_codes,
+		      uint8_t *codes, size_t stride);
+gq_cells_add_fn gq_cells_add_avx2;
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
 #define GQ_HAVE_NEON 1
 extern const struct gq_kernels gq_kernels_neon;

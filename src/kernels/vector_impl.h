@@ -289,6 +289,10 @@ GQ_TARGET static void unpack(struct gq_word_rows rows, struct gq_pack pack, size
 {
 	const unsigned char *p = (const unsigned char *)rows.words + n0 * 4;
 
+#ifdef GQ_UNPACK_4
+	if (GQ_UNPACK_4(rows, pack, n0, n_cols, n_codes, codes, stride))
+		return;
+#endif
 	if (pack.word_bits != 32 || n_cols < GQ_LANES)
 		gq_layout_stream.unpack_block(rows, pack, n0, n_cols, n_codes, codes, stride);
 	else if (pack.bits == 2)

@@ -5,6 +5,7 @@
 #include "base/copy.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kernels/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,8 @@ static enum gptq_status check_groups(struct gq_shards *shards, const struct gq_l
 	gq_free(g_of_k);
 	if (status == GPTQ_E_FORMAT) {
 		sv->broken[i] = true;
-		return gq_problems_add(problems, e.offset != GPTQ_NO_OFFSET ? GQ_CODE_G_IDX_RANGE : GQ_CODE_SHAPE_LAW, &e,
-				       err);
+		return gq_problems_add(problems, e.offset != GPTQ_NO_OFFSET ? GQ_CODE_G_IDX_RANGE : GQ_CODE_SHAPE_LAW,
+				       &e, err);
 	}
 	if (status != GPTQ_OK && err)
 		*err = e;
@@ -189,8 +190,9 @@ static enum gptq_status choose_files(struct sampling *s, size_t n_files, struct 
 
 		if (s->chosen[i] || !needs_codes(s, i))
 			*best = s->chosen[i] ? SIZE_MAX - 1 : *best;
-		else if (*best == SIZE_MAX || (*best != SIZE_MAX - 1 && s->layers->items[i].qweight->nbytes <
-									 s->layers->items[*best].qweight->nbytes))
+		else if (*best == SIZE_MAX ||
+			 (*best != SIZE_MAX - 1 &&
+			  s->layers->items[i].qweight->nbytes < s->layers->items[*best].qweight->nbytes))
 			*best = i;
 	}
 	for (size_t f = 0; f < n_files; f++)
@@ -260,14 +262,16 @@ static enum gptq_status read_rows(struct gq_shards *shards, const struct gq_laye
 static enum gptq_status read_tile(struct gq_shards *shards, const struct gq_layer *l, struct gq_stats *st, uint64_t n0,
 				  uint64_t n_cols, unsigned char *buffer, uint64_t rows_at_once, struct gptq_error *err)
 {
-	unsigned block_words = gq_layout_stream.block_words(l->pack), block_codes = gq_layout_stream.block_codes(l->pack);
+	unsigned block_words = gq_layout_stream.block_words(l->pack),
+		 block_codes = gq_layout_stream.block_codes(l->pack);
 	size_t row_bytes = (size_t)n_cols * (l->pack.word_bits / 8);
 	enum gptq_status status = GPTQ_OK;
 
 	gq_stats_tile_begin(st, (size_t)n0, (size_t)n_cols);
 	for (uint64_t r = 0; r < l->word_rows && status == GPTQ_OK; r += rows_at_once) {
 		uint64_t n_rows = l->word_rows - r < rows_at_once ? l->word_rows - r : rows_at_once;
-		uint64_t k0 = r / block_words * block_codes, k1 = (r + n_rows + block_words - 1) / block_words * block_codes;
+		uint64_t k0 = r / block_words * block_codes,
+			 k1 = (r + n_rows + block_words - 1) / block_words * block_codes;
 		struct gq_word_rows rows = {.words = buffer, .row_bytes = row_bytes};
 
 		status = read_rows(shards, l, r, n_rows, n0, n_cols, buffer, err);
@@ -295,7 +299,9 @@ static enum gptq_status read_codes(void *ctx, size_t item, struct gq_work *work,
 	struct gq_shards *shards = r->shards;
 	const struct gq_layer *l = &r->layers->items[r->chosen[item]];
 	unsigned block_words = gq_layout_stream.block_words(l->pack);
-	struct gq_stats_layer sl = {.k = (size_t)l->in_features};
+	struct gq_stats_layer sl = {.k = (size_t)l->in_features,
+				    .unpack_block = gq_kernels_get()->unpack,
+				    .cells_add = gq_kernels_get()->cells_add};
 	struct gq_stats *st = NULL;
 	enum gq_g_idx_kind kind;
 	enum gptq_status status;
@@ -339,7 +345,8 @@ out:
 }
 
 static enum gptq_status read_chosen(struct gq_shards *shards, const struct gq_layers *layers, const bool *chosen,
-				    const struct gq_survey_options *options, struct gq_survey *sv, struct gptq_error *err)
+				    const struct gq_survey_options *options, struct gq_survey *sv,
+				    struct gptq_error *err)
 {
 	struct code_reading r = {.shards = shards, .layers = layers, .sv = sv};
 	unsigned threads;
@@ -385,8 +392,8 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 	if (options->scales)
 		sv->scales = gq_calloc(n, sizeof(*sv->scales));
 	s.chosen = gq_calloc(n, sizeof(*s.chosen));
-	if (!sv->facts || !sv->verdicts || !sv->g_idx || !sv->odd || !sv->broken ||
-	    (options->scales && !sv->scales) || !s.chosen)
+	if (!sv->facts || !sv->verdicts || !sv->g_idx || !sv->odd || !sv->broken || (options->scales && !sv->scales) ||
+	    !s.chosen)
 		status = gq_fail_nomem(err);
 	else
 		status = read_zeros(shards, layers, sv, options, problems, err);

@@ -29,6 +29,13 @@ struct gq_word_rows {
 	size_t row_bytes;  /* from one word row to the next */
 };
 
+/*
+ * Code rows 0..n_codes-1 (n_codes <= block_codes) of one block, columns n0..n0+n_cols-1: row j goes to
+ * codes[j * stride ...]. Reads only the word rows that these codes touch.
+ */
+typedef void gq_unpack_block_fn(struct gq_word_rows rows, struct gq_pack pack, size_t n0, size_t n_cols,
+				unsigned n_codes, uint8_t *codes, size_t stride);
+
 struct gq_layout {
 	const char *name;
 
@@ -46,12 +53,7 @@ struct gq_layout {
 	void (*unpack_line)(const void *line, struct gq_pack pack, size_t n_lanes, uint8_t *lanes);
 	/* The way back; bits behind the last lane, up to the end of its word, become 0. */
 	void (*pack_line)(const uint8_t *lanes, struct gq_pack pack, size_t n_lanes, void *line);
-	/*
-	 * Code rows 0..n_codes-1 (n_codes <= block_codes) of one block, columns n0..n0+n_cols-1: row j goes to
-	 * codes[j * stride ...]. Reads only the word rows that these codes touch.
-	 */
-	void (*unpack_block)(struct gq_word_rows rows, struct gq_pack pack, size_t n0, size_t n_cols, unsigned n_codes,
-			     uint8_t *codes, size_t stride);
+	gq_unpack_block_fn *unpack_block;
 };
 
 /*

@@ -62,6 +62,8 @@ enum gptq_status gq_stats_new(const struct gq_stats_layer *layer, size_t max_col
 	if (!st)
 		return gq_fail_nomem(err);
 	st->layer = *layer;
+	st->cells_add = layer->cells_add ? layer->cells_add : gq_cells_add;
+	st->unpack = layer->unpack_block ? layer->unpack_block : layer->qzeros.layout->unpack_block;
 	st->max = (1U << pack.bits) - 1;
 	st->max_cells = cells_for(max_columns);
 	if (!allocate(st)) {
@@ -171,8 +173,9 @@ static void add_strip(struct gq_stats *st, const int32_t *g_of_k, unsigned n_row
 		size_t cell = (size_t)g_of_k[r] * st->n_cells + cell0, column = cell * GQ_CELL_COLUMNS;
 
 		n = run_length(g_of_k + r, n_rows - r);
-		gq_cells_add(st->cells + cell, n_cells, st->lanes + column, st->keep + column,
-			     st->codes + r * GQ_STATS_STRIP, GQ_STATS_STRIP, n, st->layer.qzeros.pack.bits, bad + r);
+		st->cells_add(st->cells + cell, n_cells, st->lanes + column, st->keep + column,
+			      st->codes + r * GQ_STATS_STRIP, GQ_STATS_STRIP, n, st->layer.qzeros.pack.bits,
+			      bad ? bad + r : NULL);
 	}
 }
 
@@ -190,25 +193,46 @@ static void reserve(struct gq_stats *st, const int32_t *g_of_k, unsigned n_rows)
 		st->groups[g_of_k[r]].pending++;
 }
 
+static bool any(const uint8_t flags[GQ_CELL_COLUMNS])
+{
+	uint64_t x[GQ_CELL_COLUMNS / 8], all = 0;
+
+	memcpy(x, flags, sizeof(x));
+	for (unsigned i = 0; i < GQ_CELL_COLUMNS / 8; i++)
+		all |= x[i];
+	return all != 0;
+}
+
+/* Books what was found of rows k0.. on. Returns whether there is more to be found. */
+static bool book_rows(struct gq_stats *st, size_t k0, unsigned n_rows, gq_row_flags *bad)
+{
+	bool open = false;
+
+	for (unsigned r = 0; r < n_rows; r++) {
+		st->row_bad[k0 + r] |= (uint8_t)(any(bad[r][0]) | any(bad[r][1]) << 1);
+		open = open || st->row_bad[k0 + r] != 3;
+	}
+	return open;
+}
+
 static void add_block(struct gq_stats *st, size_t k0, unsigned n_rows, struct gq_word_rows rows)
 {
 	const struct gq_qzeros *qz = &st->layer.qzeros;
 	const int32_t *g_of_k = st->layer.g_of_k + k0;
 	gq_row_flags bad[32];
+	bool open;
 
 	memset(bad, 0, n_rows * sizeof(bad[0]));
+	open = book_rows(st, k0, n_rows, bad);
 	reserve(st, g_of_k, n_rows);
 	for (size_t n = 0; n < st->n_cols; n += GQ_STATS_STRIP) {
 		size_t n_cols = st->n_cols - n < GQ_STATS_STRIP ? st->n_cols - n : GQ_STATS_STRIP;
 
-		qz->layout->unpack_block(rows, qz->pack, n, n_cols, n_rows, st->codes, GQ_STATS_STRIP);
-		add_strip(st, g_of_k, n_rows, n / GQ_CELL_COLUMNS, cells_for(n_cols), bad);
+		st->unpack(rows, qz->pack, n, n_cols, n_rows, st->codes, GQ_STATS_STRIP);
+		add_strip(st, g_of_k, n_rows, n / GQ_CELL_COLUMNS, cells_for(n_cols), open ? bad : NULL);
+		/* Few rows sit on z: of most all is known after the first strip. */
+		open = open && book_rows(st, k0, n_rows, bad);
 	}
-	for (unsigned r = 0; r < n_rows; r++)
-		for (unsigned side = 0; side < 2; side++)
-			for (unsigned i = 0; i < 16; i++)
-				if (bad[r][side][i])
-					st->row_bad[k0 + r] |= (uint8_t)(1U << side);
 }
 
 void gq_stats_rows(struct gq_stats *st, size_t k0, size_t n_rows, struct gq_word_rows rows)

@@ -14,6 +14,7 @@
 #ifndef GQ_QUANT_STATS_H
 #define GQ_QUANT_STATS_H
 
+#include "quant/cells.h"
 #include "quant/zeros.h"
 
 /* Tiles begin at multiples of this many columns, so that they begin with a pack word (at 3 bits: three words). */
@@ -83,6 +84,9 @@ struct gq_stats_layer {
 	struct gq_qzeros qzeros; /* the whole tensor; its pack and layout hold for qweight, too */
 	size_t k;                /* rows of codes */
 	const int32_t *g_of_k;   /* k group numbers, each in [0, qzeros.rows) */
+	/* What this processor is fast at; NULL: as everywhere. The layout's unpack_block, by other means. */
+	gq_unpack_block_fn *unpack_block;
+	gq_cells_add_fn *cells_add;
 };
 
 struct gq_stats;

@@ -3,7 +3,6 @@
 #ifndef GQ_QUANT_STATS_PRIVATE_H
 #define GQ_QUANT_STATS_PRIVATE_H
 
-#include "quant/cells.h"
 #include "quant/stats.h"
 
 /* One group, over all tiles. */
@@ -30,13 +29,15 @@ struct gq_stats {
 	bool styles_part;           /* LANE and WORD decode some lane of the tile differently */
 	struct gq_stats_group *groups;
 	uint8_t *row_bad; /* for each k: bit 0 a kept code was not L, bit 1 not L + 1 */
-	/* For each group and column of the tile, 16 columns to a cell: */
+	/* For each group and column of the tile, GQ_CELL_COLUMNS to a cell: */
 	uint8_t *lanes, *keep;
 	struct gq_cell *cells;
 	struct gq_cell_sums *sums;
 	struct gq_stats_column *columns;
 	uint8_t *codes; /* a block of codes, GQ_STATS_STRIP columns wide */
 	uint8_t *z[2];  /* a row of zero points, twice */
+	gq_unpack_block_fn *unpack;
+	gq_cells_add_fn *cells_add;
 };
 
 /* Columns that are unpacked at a time, so that codes and cells stay in the first-level cache. */

@@ -166,32 +166,52 @@ static size_t load_row(const struct gq_qzeros *qz, size_t g, uint8_t *lanes)
 }
 
 /*
- * Counts in four tables side by side: a zero point that stands many times in a row would else wait each time for its
- * own last count to be stored.
+ * Counts in four tables side by side: a byte that stands many times in a row would else wait each time for its own last
+ * count to be stored.
  */
-static void count_values(const uint8_t *z, size_t n, unsigned n_values, uint64_t *hist)
+static void count_bytes(const unsigned char *p, size_t n, uint64_t counts[4][256])
 {
-	uint32_t counts[4][256];
+	size_t i = 0;
 
-	for (unsigned i = 0; i < 4; i++)
-		memset(counts[i], 0, n_values * sizeof(counts[i][0]));
-	while (n) {
-		size_t some = n < ((size_t)1 << 30) ? n : (size_t)1 << 30, i = 0;
+	for (; i + 4 <= n; i += 4) {
+		counts[0][p[i]]++;
+		counts[1][p[i + 1]]++;
+		counts[2][p[i + 2]]++;
+		counts[3][p[i + 3]]++;
+	}
+	for (; i < n; i++)
+		counts[0][p[i]]++;
+}
 
-		for (; i + 4 <= some; i += 4) {
-			counts[0][z[i]]++;
-			counts[1][z[i + 1]]++;
-			counts[2][z[i + 2]]++;
-			counts[3][z[i + 3]]++;
-		}
-		for (; i < some; i++)
-			counts[0][z[i]]++;
-		for (unsigned v = 0; v < n_values; v++) {
-			hist[v] += (uint64_t)counts[0][v] + counts[1][v] + counts[2][v] + counts[3][v];
-			counts[0][v] = counts[1][v] = counts[2][v] = counts[3][v] = 0;
-		}
-		z += some;
-		n -= some;
+/* Is some lane of these bytes M? Bits 2, 4 and 8. */
+static bool has_max(const unsigned char *p, size_t n, unsigned bits)
+{
+	uint64_t lowest = UINT64_MAX / ((1U << bits) - 1), found = 0;
+
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t x = gq_load_le(p + i, n - i < 8 ? (unsigned)(n - i) : 8), all = x;
+
+		for (unsigned s = 1; s < bits; s++)
+			all &= x >> s;
+		found |= all & lowest;
+	}
+	return found != 0;
+}
+
+/* Adds what the bytes stand for; in a row without M every style reads a lane for itself. */
+static void add_bytes(uint64_t counts[4][256], struct gq_pack pack, enum gptq_zeros_format format, uint64_t *hist)
+{
+	unsigned per_byte = 8 / pack.bits;
+	uint8_t z[256];
+
+	for (unsigned i = 0; i < 1U << pack.bits; i++)
+		z[i] = (uint8_t)i;
+	gq_zeros_decode(z, (size_t)1 << pack.bits, pack, format, GPTQ_STYLE_LANE, z);
+	for (unsigned v = 0; v < 256; v++) {
+		uint64_t n = counts[0][v] + counts[1][v] + counts[2][v] + counts[3][v];
+
+		for (unsigned i = 0; i < per_byte; i++)
+			hist[z[v >> (i * pack.bits) & ((1U << pack.bits) - 1)]] += n;
 	}
 }
 
@@ -199,18 +219,29 @@ enum gptq_status gq_zeros_figures(const struct gq_qzeros *qz, enum gptq_zeros_fo
 				  struct gq_zero_figures *out, struct gptq_error *err)
 {
 	unsigned n_values = 1U << qz->pack.bits;
+	bool whole = qz->pack.bits != 3 && qz->n * qz->pack.bits % 8 == 0;
+	bool alone = format == GPTQ_ZEROS_V2 || gq_style_at(qz->pack, style) == GPTQ_STYLE_LANE;
+	uint64_t counts[4][256] = {{0}};
 	uint8_t *lanes = row_buffer(qz, 1);
 
 	memset(out, 0, sizeof(*out));
 	if (!lanes)
 		return gq_fail_nomem(err);
 	for (size_t g = 0; g < qz->rows; g++) {
-		size_t n_lanes = load_row(qz, g, lanes);
+		const unsigned char *row = (const unsigned char *)qz->words + g * qz->row_bytes;
+		size_t n_bytes = qz->n * qz->pack.bits / 8;
 
-		gq_zeros_decode(lanes, n_lanes, qz->pack, format, style, lanes);
-		count_values(lanes, qz->n, n_values, out->hist);
+		if (whole && (alone || !has_max(row, n_bytes, qz->pack.bits))) {
+			count_bytes(row, n_bytes, counts);
+			continue;
+		}
+		gq_zeros_decode(lanes, load_row(qz, g, lanes), qz->pack, format, style, lanes);
+		for (size_t n = 0; n < qz->n; n++)
+			out->hist[lanes[n]]++;
 	}
 	gq_free(lanes);
+	if (whole)
+		add_bytes(counts, qz->pack, format, out->hist);
 
 	out->n_zeros = (uint64_t)qz->rows * qz->n;
 	out->n_equal_0 = out->hist[0];

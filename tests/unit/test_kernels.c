@@ -249,6 +249,38 @@ START_TEST(codes_equal_bit_by_bit)
 }
 END_TEST
 
+/* Whole and cut blocks of every width, from any column on, against one code at a time; nothing is written beside. */
+START_TEST(unpack)
+{
+	static const struct gq_pack packs[] = {{4, 32}, {2, 32}, {3, 32}, {8, 32}, {4, 64}, {2, 8}, {8, 16}};
+	static unsigned char words[3 * 300 * 8];
+	static uint8_t codes[32 * 320], want[32 * 320];
+	const struct gq_kernels *level = gq_kernels_get();
+	uint32_t state = 1;
+
+	for (size_t i = 0; i < sizeof(words); i++, state = state * 1664525 + 1013904223)
+		words[i] = (unsigned char)(state >> 24);
+	for (size_t i = 0; i < sizeof(packs) / sizeof(packs[0]) && level->unpack; i++) {
+		struct gq_pack pack = packs[i];
+		struct gq_word_rows rows = {words, 300 * pack.word_bits / 8};
+		unsigned block = gq_layout_stream.block_codes(pack);
+
+		for (size_t n = 1; n < 140; n++) {
+			unsigned n_codes = n % 5 ? block : 1 + (unsigned)n % block;
+			size_t n0 = n * 7 % 150;
+
+			memset(codes, 0xee, sizeof(codes));
+			memset(want, 0xee, sizeof(want));
+			for (size_t k = 0; k < n_codes; k++)
+				for (size_t c = 0; c < n; c++)
+					want[k * 320 + c] = (uint8_t)gq_layout_stream.get_code(rows, pack, k, n0 + c);
+			level->unpack(rows, pack, n0, n, n_codes, codes, 320);
+			ck_assert_mem_eq(codes, want, sizeof(codes));
+		}
+	}
+}
+END_TEST
+
 START_TEST(level_is_the_one_asked_for)
 {
 	const char *name = getenv("GQ_CPU");
@@ -273,6 +305,7 @@ int main(void)
 	tcase_add_test(half, known_weights);
 	tcase_set_timeout(levels, 0);
 	tcase_add_test(levels, level_is_the_one_asked_for);
+	tcase_add_test(levels, unpack);
 	tcase_add_test(levels, dequantise);
 	tcase_add_test(levels, compare_flips);
 	tcase_add_test(levels, compare_strangers);

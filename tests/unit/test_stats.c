@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "base/mem.h"
+#include "kernels/dispatch.h"
 #include "quant/stats.h"
 
 #include <math.h>
@@ -225,12 +226,13 @@ static const struct {
 	size_t k, n, groups;
 	bool shuffled;
 } shapes[] = {
-	{{4, 32}, 64, 64, 2, false},  {{4, 32}, 64, 70, 2, true},   {{4, 32}, 600, 40, 1, false},
-	{{4, 32}, 52, 33, 3, false},  {{2, 32}, 300, 72, 1, false}, {{2, 32}, 96, 65, 3, true},
-	{{3, 32}, 96, 64, 3, false},  {{3, 32}, 96, 96, 2, true},   {{3, 32}, 72, 32, 1, false},
-	{{8, 32}, 600, 36, 2, false}, {{8, 32}, 64, 50, 4, true},   {{4, 64}, 64, 80, 2, false},
-	{{2, 64}, 256, 64, 1, false}, {{8, 8}, 300, 33, 1, false},  {{4, 16}, 64, 64, 2, true},
-	{{2, 8}, 64, 64, 64, false},
+	{{4, 32}, 64, 64, 2, false},   {{4, 32}, 64, 70, 2, true},    {{4, 32}, 600, 40, 1, false},
+	{{4, 32}, 52, 33, 3, false},   {{2, 32}, 300, 72, 1, false},  {{2, 32}, 96, 65, 3, true},
+	{{3, 32}, 96, 64, 3, false},   {{3, 32}, 96, 96, 2, true},    {{3, 32}, 72, 32, 1, false},
+	{{8, 32}, 600, 36, 2, false},  {{8, 32}, 64, 50, 4, true},    {{4, 64}, 64, 80, 2, false},
+	{{2, 64}, 256, 64, 1, false},  {{8, 8}, 300, 33, 1, false},   {{4, 16}, 64, 64, 2, true},
+	{{2, 8}, 64, 64, 64, false},   {{4, 32}, 72, 1130, 3, false}, {{4, 32}, 40, 1061, 2, true},
+	{{3, 32}, 64, 1088, 2, false},
 };
 
 #define N_SHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
@@ -239,13 +241,20 @@ START_TEST(sums)
 {
 	struct layer *l = make(shapes[_i].pack, shapes[_i].k, shapes[_i].n, shapes[_i].groups, shapes[_i].shuffled,
 			       (unsigned)_i + 1);
-	struct gq_stats_layer in = {
-		{l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream}, l->k, l->g_of_k};
+	struct gq_stats_layer in = {.qzeros = {l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream},
+				    .k = l->k,
+				    .g_of_k = l->g_of_k};
 	struct gq_word_rows rows = {l->qweight, l->qw_row_bytes};
 	struct gq_code_stats out;
 
-	ck_assert_int_eq(gq_stats_of(&in, rows, &out, NULL), GPTQ_OK);
-	compare(l, &out);
+	for (const struct gq_kernels *const *level = gq_kernels_all; *level; level++) {
+		if (!gq_kernels_usable(*level))
+			continue;
+		in.unpack_block = (*level)->unpack;
+		in.cells_add = (*level)->cells_add;
+		ck_assert_int_eq(gq_stats_of(&in, rows, &out, NULL), GPTQ_OK);
+		compare(l, &out);
+	}
 	unmake(l);
 }
 END_TEST
@@ -255,8 +264,9 @@ START_TEST(tiles)
 {
 	const struct gq_pack packs[] = {{2, 32}, {3, 32}, {4, 32}, {8, 32}};
 	struct layer *l = make(packs[_i], 160, 200, 3, _i % 2, 77);
-	struct gq_stats_layer in = {
-		{l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream}, l->k, l->g_of_k};
+	struct gq_stats_layer in = {.qzeros = {l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream},
+				    .k = l->k,
+				    .g_of_k = l->g_of_k};
 	struct gq_word_rows rows = {l->qweight, l->qw_row_bytes};
 	struct gq_code_stats whole, tiled;
 	struct gq_stats *st;
@@ -292,8 +302,9 @@ END_TEST
 START_TEST(allocation_fails)
 {
 	struct layer *l = make((struct gq_pack){4, 32}, 64, 64, 2, false, 1);
-	struct gq_stats_layer in = {
-		{l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream}, l->k, l->g_of_k};
+	struct gq_stats_layer in = {.qzeros = {l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream},
+				    .k = l->k,
+				    .g_of_k = l->g_of_k};
 	struct gq_stats *st;
 
 	for (long i = 0; i < 11; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include "base/checked.h"
 #include "base/mem.h"
 #include "quant/zeros.h"
 
@@ -290,6 +291,43 @@ START_TEST(counts)
 }
 END_TEST
 
+/* Zero points counted by bytes, by rows and by lanes: the same as one lane at a time. */
+START_TEST(figures_are_plain)
+{
+	unsigned char words[3 * 96];
+	uint8_t lanes[400], z[400];
+
+	for (unsigned turn = 0; turn < N_PACKS * 4 * 60; turn++) {
+		struct gq_pack pack = packs[turn % N_PACKS];
+		enum gptq_zeros_format format = turn / N_PACKS % 4 ? GPTQ_ZEROS_V1 : GPTQ_ZEROS_V2;
+		enum gptq_v1_style style = exact[turn / N_PACKS % 3];
+		size_t n = 1 + random_below(96 * 8 / pack.bits),
+		       row = gq_ceil_div(n * pack.bits, pack.word_bits) * pack.word_bits / 8;
+		bool few = turn % 5 == 0; /* few rows with M */
+		struct gq_zero_figures figures;
+		struct gq_qzeros qz;
+		uint64_t hist[256] = {0};
+
+		row = pack.bits == 3 ? 96 : row;
+		for (size_t i = 0; i < sizeof(words); i++)
+			words[i] = (unsigned char)(few ? random_below(256) & 0x55 : random_below(256));
+		qz = as_qzeros(words, 3, row, n, pack);
+		for (size_t g = 0; g < 3; g++) {
+			for (size_t i = 0; i < gq_row_lanes(pack, row); i++)
+				lanes[i] = (uint8_t)gq_layout_stream.get_lane(words + g * row, pack, i);
+			gq_zeros_decode(lanes, gq_row_lanes(pack, row), pack, format, style, z);
+			for (size_t i = 0; i < n; i++)
+				hist[z[i]]++;
+		}
+		ck_assert_int_eq(gq_zeros_figures(&qz, format, style, &figures, NULL), GPTQ_OK);
+		ck_assert_mem_eq(figures.hist, hist, sizeof(hist));
+		ck_assert_uint_eq(figures.n_zeros, 3 * n);
+		ck_assert_uint_eq(figures.n_equal_0, hist[0]);
+		ck_assert_uint_eq(figures.n_off_mid, 3 * n - hist[(size_t)1 << (pack.bits - 1)]);
+	}
+}
+END_TEST
+
 START_TEST(allocation_fails)
 {
 	static const unsigned char words[8] = {0};
@@ -322,6 +360,7 @@ int main(void)
 	tcase_add_test(tc, every_lane_round_trips);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, counts);
+	tcase_add_test(tc, figures_are_plain);
 	tcase_add_test(tc, allocation_fails);
 	suite_add_tcase(s, tc);
 	return unit_main(s);
