@@ -55,37 +55,50 @@ static void list_layer(struct gq_buf *list, const struct gq_layer *l, uint64_t n
 		gq_buf_printf(list, "\n%s: %llu", gq_layer_shown(shown, l), (unsigned long long)n);
 }
 
+/* The first word of a layer, before and after: an example for the report. The best is of a layer that changes. */
+static enum gptq_status show_word(struct gq_conversion *cv, const struct gq_unit *u, size_t i, void *words,
+				  size_t row_bytes, struct gptq_error *err)
+{
+	const struct gq_layer *l = &u->source.layers.items[i];
+	struct gptq_convert_report *r = cv->report;
+	unsigned bytes = l->pack.word_bits / 8;
+	enum gptq_status status = GPTQ_OK;
+	char shown[GQ_LAYER_SHOWN];
+
+	gq_free(r->first_layer);
+	r->first_layer = gq_strdup(gq_layer_shown(shown, l));
+	r->word_bits = l->pack.word_bits;
+	r->first_word_before = gq_load_le(words, bytes);
+	/* A row at a time is what shifting works on; the first row is enough to show the first word. */
+	if (gq_layer_changes(cv, u, i))
+		status = gptq_zeros_shift(words, 1, row_bytes, l->pack.bits, l->pack.word_bits, u->formats[i], cv->to,
+					  gq_layer_style(cv, u, i), err);
+	r->first_word_after = gq_load_le(words, bytes);
+	return r->first_layer ? status : gq_fail_nomem(err);
+}
+
 static enum gptq_status count_layer(struct gq_conversion *cv, struct gq_unit *u, size_t i,
 				    struct gq_zero_figures *figures, struct gptq_error *err)
 {
 	const struct gq_layer *l = &u->source.layers.items[i];
 	struct gptq_convert_report *r = cv->report;
 	struct gptq_convert_width *w = width_of(r, l->pack.bits);
+	enum gptq_v1_style style = gq_layer_style(cv, u, i);
+	bool told = gq_zeros_tell(&u->survey.facts[i].zeros, l->pack, u->formats[i], style, figures);
+	bool shown = !r->first_layer || (r->n_layers_changed == 0 && gq_layer_changes(cv, u, i));
+	enum gptq_status status = GPTQ_OK;
 	struct gq_qzeros qz;
-	enum gptq_status status;
-	void *words;
+	void *words = NULL;
 
-	status = gq_read_qzeros(&u->source.shards, l, &words, &qz, err);
+	if (!told || shown)
+		status = gq_read_qzeros(&u->source.shards, l, &words, &qz, err);
+	if (status == GPTQ_OK && !told)
+		status = gq_zeros_figures(&qz, u->formats[i], style, figures, err);
+	if (status == GPTQ_OK && shown)
+		status = show_word(cv, u, i, words, qz.row_bytes, err);
+	gq_free(words);
 	if (status != GPTQ_OK)
 		return status;
-	status = gq_zeros_figures(&qz, u->formats[i], gq_layer_style(cv, u, i), figures, err);
-	if (status == GPTQ_OK && (!r->first_layer || (r->n_layers_changed == 0 && gq_layer_changes(cv, u, i)))) {
-		unsigned bytes = l->pack.word_bits / 8;
-		char shown[GQ_LAYER_SHOWN];
-
-		gq_free(r->first_layer);
-		r->first_layer = gq_strdup(gq_layer_shown(shown, l));
-		r->word_bits = l->pack.word_bits;
-		r->first_word_before = gq_load_le(words, bytes);
-		/* A row at a time is what shifting works on; the first row is enough to show the first word. */
-		if (gq_layer_changes(cv, u, i))
-			status = gptq_zeros_shift(words, 1, qz.row_bytes, l->pack.bits, l->pack.word_bits,
-						  u->formats[i], cv->to, gq_layer_style(cv, u, i), err);
-		r->first_word_after = gq_load_le(words, bytes);
-		if (!r->first_layer)
-			status = gq_fail_nomem(err);
-	}
-	gq_free(words);
 	w->n_layers++;
 	w->n_zeros += figures->n_zeros;
 	w->n_zeros_at_0 += figures->n_equal_0;
@@ -216,11 +229,12 @@ static enum gptq_status refuse_kept(const struct gq_conversion *cv, const struct
 {
 	bool legacy = kept->style == GPTQ_STYLE_GPTQMODEL_3BIT && !cv->write_style;
 
-	return gq_fail(err, GPTQ_E_REFUSED,
-		       "the layers that are v1 already are stored in the style %s at %u bits, and the others would be written "
-		       "as %s: no one style would be true of the model\n%s--to v2 has no such question",
-		       kept->style ? gptq_style_name(kept->style) : "(open)", kept->bits, gptq_style_name(now),
-		       legacy ? "--v1-style gptqmodel-3bit writes the others alike; " : "");
+	return gq_fail(
+		err, GPTQ_E_REFUSED,
+		"the layers that are v1 already are stored in the style %s at %u bits, and the others would be written "
+		"as %s: no one style would be true of the model\n%s--to v2 has no such question",
+		kept->style ? gptq_style_name(kept->style) : "(open)", kept->bits, gptq_style_name(now),
+		legacy ? "--v1-style gptqmodel-3bit writes the others alike; " : "");
 }
 
 /*
@@ -277,15 +291,13 @@ static enum gptq_status warn_readers(struct gq_conversion *cv, bool any_zero, bo
 		status = gq_report_warn(cv->report, "no-config-written", err,
 					"a lone file: no config was written, so the config beside %s must say "
 					"checkpoint_format \"%s\"",
-					cv->in_place ? "it" : "OUT",
-					gq_label_word(gq_label_of_format(cv->to)));
+					cv->in_place ? "it" : "OUT", gq_label_word(gq_label_of_format(cv->to)));
 	else if (status == GPTQ_OK && !s->main)
 		status = gq_report_warn(
 			cv->report, "no-config-written", err,
 			"the folder has no GPTQ config, so nothing in %s says that it is %s, and loaders "
 			"take it for gptq",
-			cv->in_place ? "it" : "OUT",
-			gq_label_word(gq_label_of_format(cv->to)));
+			cv->in_place ? "it" : "OUT", gq_label_word(gq_label_of_format(cv->to)));
 	if (status == GPTQ_OK && (s->file || !s->main) && cv->record && cv->record[0])
 		status = gq_report_warn(
 			cv->report, "style-not-recorded", err,

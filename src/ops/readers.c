@@ -69,8 +69,8 @@ static enum gptq_status unequal_groups(struct gq_source *s, const struct gq_laye
 }
 
 /* Would v1 by lane and v1 by word store some column of the layer differently? */
-static enum gptq_status styles_part(const struct gq_qzeros *qz, enum gptq_zeros_format format,
-				    enum gptq_v1_style style, bool *part, struct gptq_error *err)
+static enum gptq_status styles_part(const struct gq_qzeros *qz, enum gptq_zeros_format format, enum gptq_v1_style style,
+				    bool *part, struct gptq_error *err)
 {
 	size_t n = gq_row_lanes(qz->pack, qz->row_bytes);
 	uint8_t *lanes = gq_malloc_array(n, 3), *z, *other;
@@ -91,9 +91,9 @@ static enum gptq_status styles_part(const struct gq_qzeros *qz, enum gptq_zeros_
 }
 
 /* What the zero points of one layer add. */
-static enum gptq_status add_zeros(struct gq_source *s, size_t i, enum gptq_zeros_format format,
-				  const struct gq_style_choice *choice, struct gq_loader_facts *facts,
-				  struct gptq_error *err)
+static enum gptq_status add_zeros(struct gq_source *s, const struct gq_survey *sv, size_t i,
+				  enum gptq_zeros_format format, const struct gq_style_choice *choice,
+				  struct gq_loader_facts *facts, struct gptq_error *err)
 {
 	const struct gq_layer *l = &s->layers.items[i];
 	struct gq_loader_width *w = &facts->width[gq_width_index(l->pack.bits)];
@@ -103,6 +103,10 @@ static enum gptq_status add_zeros(struct gq_source *s, size_t i, enum gptq_zeros
 	enum gptq_status status;
 	void *words;
 
+	if (gq_zeros_tell(&sv->facts[i].zeros, l->pack, format, style, &f) && !f.n_equal_0) {
+		facts->midpoint = facts->midpoint && !f.n_off_mid;
+		return GPTQ_OK;
+	}
 	status = gq_read_qzeros(&s->shards, l, &words, &qz, err);
 	if (status != GPTQ_OK)
 		return status;
@@ -135,7 +139,7 @@ static enum gptq_status add_layers(struct gq_source *s, const struct gq_survey *
 		if (kind == GQ_G_IDX_ACT_ORDER && !sv->broken[i])
 			status = unequal_groups(s, l, &facts->unequal_groups, err);
 		if (status == GPTQ_OK)
-			status = add_zeros(s, i, formats[i], &styles[gq_width_index(l->pack.bits)], facts, err);
+			status = add_zeros(s, sv, i, formats[i], &styles[gq_width_index(l->pack.bits)], facts, err);
 	}
 	for (unsigned w = 0; w < GQ_N_WIDTHS && sv; w++) {
 		facts->width[w].style = styles[w].style;

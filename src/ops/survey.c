@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/survey.h"
-
 #include "base/checked.h"
 #include "base/copy.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/dispatch.h"
+#include "ops/survey_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,134 +12,7 @@
 #define SMALL_MODEL ((uint64_t)1 << 30) /* below this every layer is read */
 #define MIN_SAMPLE 16
 #define STATS_BUDGET ((uint64_t)8 << 20) /* a thread: what is found must not depend on how many there are */
-#define MAX_THREADS 3
 #define READ_BUFFER ((size_t)2 << 20)
-
-enum gptq_status gq_read_qzeros(struct gq_shards *shards, const struct gq_layer *layer, void **words,
-				struct gq_qzeros *qz, struct gptq_error *err)
-{
-	enum gptq_status status;
-
-	*words = gq_malloc_array((size_t)layer->qzeros->nbytes, 1);
-	if (!*words)
-		return gq_fail_nomem(err);
-	status = gq_tensor_read_at(shards, layer->qzeros, 0, *words, (size_t)layer->qzeros->nbytes, err);
-	if (status != GPTQ_OK) {
-		gq_free(*words);
-		*words = NULL;
-		return status;
-	}
-	*qz = (struct gq_qzeros){.words = *words,
-				 .rows = (size_t)layer->groups,
-				 .row_bytes = (size_t)layer->zero_row_bytes,
-				 .n = (size_t)layer->out_features,
-				 .pack = layer->pack,
-				 .layout = &gq_layout_stream};
-	return GPTQ_OK;
-}
-
-enum gptq_status gq_read_groups(struct gq_shards *shards, const struct gq_layer *l, int32_t **g_of_k,
-				enum gq_g_idx_kind *kind, struct gptq_error *err)
-{
-	size_t n = (size_t)l->in_features, width = l->g_idx ? gptq_dtype_bits(l->g_idx->dtype) / 8 : 0;
-	int64_t *raw = NULL;
-	enum gptq_status status = GPTQ_OK;
-
-	*g_of_k = gq_malloc_array(n, sizeof(**g_of_k));
-	if (l->g_idx)
-		raw = gq_malloc_array(n, sizeof(*raw));
-	if (!*g_of_k || (l->g_idx && !raw)) {
-		status = gq_fail_nomem(err);
-		goto out;
-	}
-	if (l->g_idx) {
-		/* Read into the upper end of the array, then widen from the front: never overtakes what it reads. */
-		unsigned char *bytes = (unsigned char *)raw + n * (sizeof(*raw) - width);
-
-		status = gq_tensor_read_at(shards, l->g_idx, 0, bytes, n * width, err);
-		for (size_t k = 0; k < n && status == GPTQ_OK; k++) {
-			uint64_t v = gq_load_le(bytes + k * width, (unsigned)width);
-
-			raw[k] = width == 4 ? (int32_t)(uint32_t)v : (int64_t)v;
-		}
-	}
-	if (status == GPTQ_OK)
-		status = gq_layer_groups(l, raw, *g_of_k, kind, err);
-out:
-	gq_free(raw);
-	if (status != GPTQ_OK) {
-		gq_error_file(err, shards->items[l->g_idx ? l->g_idx->shard : l->scales->shard].path);
-		gq_free(*g_of_k);
-		*g_of_k = NULL;
-	}
-	return status;
-}
-
-/* A layer whose groups make no sense is a problem of that layer, not the end. */
-static enum gptq_status check_groups(struct gq_shards *shards, const struct gq_layer *l, struct gq_survey *sv, size_t i,
-				     struct gq_problems *problems, struct gptq_error *err)
-{
-	struct gptq_error e;
-	int32_t *g_of_k;
-	enum gptq_status status = gq_read_groups(shards, l, &g_of_k, &sv->g_idx[i], &e);
-
-	gq_free(g_of_k);
-	if (status == GPTQ_E_FORMAT) {
-		sv->broken[i] = true;
-		return gq_problems_add(problems, e.offset != GPTQ_NO_OFFSET ? GQ_CODE_G_IDX_RANGE : GQ_CODE_SHAPE_LAW,
-				       &e, err);
-	}
-	if (status != GPTQ_OK && err)
-		*err = e;
-	return status;
-}
-
-static enum gptq_status read_scales(struct gq_shards *shards, const struct gq_layer *l, struct gq_scale_stats *out,
-				    struct gptq_error *err)
-{
-	size_t width = gptq_dtype_bits(l->scales->dtype) / 8, n = READ_BUFFER / width;
-	unsigned char *buffer = gq_malloc_array(READ_BUFFER, 1);
-	enum gptq_status status = buffer ? GPTQ_OK : gq_fail_nomem(err);
-
-	gq_scale_stats_init(out);
-	for (uint64_t at = 0; at < l->scales->nbytes && status == GPTQ_OK; at += n * width) {
-		size_t bytes = l->scales->nbytes - at < n * width ? (size_t)(l->scales->nbytes - at) : n * width;
-
-		status = gq_tensor_read_at(shards, l->scales, at, buffer, bytes, err);
-		if (status == GPTQ_OK)
-			gq_scale_stats_add(out, buffer, bytes / width, l->scales->dtype);
-	}
-	gq_free(buffer);
-	return status;
-}
-
-/* First pass: zero points, groups and, if asked for, scales of every layer. */
-static enum gptq_status read_zeros(struct gq_shards *shards, const struct gq_layers *layers, struct gq_survey *sv,
-				   const struct gq_survey_options *options, struct gq_problems *problems,
-				   struct gptq_error *err)
-{
-	enum gptq_status status = GPTQ_OK;
-
-	for (size_t i = 0; i < layers->n && status == GPTQ_OK; i++) {
-		const struct gq_layer *l = &layers->items[i];
-		struct gq_qzeros qz;
-		void *words = NULL;
-
-		status = gq_check_cancel(options->hooks, err);
-		if (status == GPTQ_OK)
-			status = check_groups(shards, l, sv, i, problems, err);
-		if (status == GPTQ_OK)
-			status = gq_read_qzeros(shards, l, &words, &qz, err);
-		if (status == GPTQ_OK)
-			status = gq_zero_stats_of(&qz, &sv->facts[i].zeros, err);
-		if (status == GPTQ_OK && sv->scales)
-			status = read_scales(shards, l, &sv->scales[i], err);
-		sv->facts[i].pack = l->pack;
-		sv->facts[i].shard = l->qzeros->shard;
-		gq_free(words);
-	}
-	return status;
-}
 
 /* ------------------------------------------------------------------------------------- which layers to read */
 
@@ -369,7 +241,7 @@ static enum gptq_status read_chosen(struct gq_shards *shards, const struct gq_la
 	for (size_t i = 0; i < sv->n_sampled; i++)
 		sv->facts[r.chosen[i]].codes = &sv->codes[i];
 	threads = gq_work_threads(options->threads ? options->threads : 1, sv->n_sampled);
-	threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+	threads = threads < GQ_SURVEY_THREADS ? threads : GQ_SURVEY_THREADS;
 	status = gq_work_run(sv->n_sampled, threads, read_codes, &r, options->hooks, sv->bytes_sampled, err);
 	gq_free(r.chosen);
 	return status;
@@ -396,7 +268,8 @@ enum gptq_status gq_survey_run(struct gq_shards *shards, const struct gq_layers 
 	    !s.chosen)
 		status = gq_fail_nomem(err);
 	else
-		status = read_zeros(shards, layers, sv, options, problems, err);
+		status = gq_survey_zeros(shards, layers, options->threads ? options->threads : 1, options->hooks, sv,
+					 problems, err);
 	if (status == GPTQ_OK)
 		status = choose(&s, shards, options->read_all, err);
 	if (status == GPTQ_OK)

@@ -8,22 +8,22 @@
 #include "quant/verdict.h"
 
 struct gq_survey {
-	struct gq_layer_facts *facts;      /* one a layer, in the order of the layers */
-	struct gq_code_stats *codes;       /* one a layer that was read; facts[i].codes points here */
+	struct gq_layer_facts *facts; /* one a layer, in the order of the layers */
+	struct gq_code_stats *codes;  /* one a layer that was read; facts[i].codes points here */
 	struct gq_layer_verdict *verdicts;
 	enum gq_g_idx_kind *g_idx;
 	bool *odd;
-	bool *broken;                      /* its groups cannot be told: a problem was added, its codes were not read */
-	struct gq_scale_stats *scales;     /* with options.scales, else NULL */
+	bool *broken;                  /* its groups cannot be told: a problem was added, its codes were not read */
+	struct gq_scale_stats *scales; /* with options.scales, else NULL */
 	struct gq_model_verdict model;
-	size_t n_layers, n_sampled;        /* layers whose qweight was read */
+	size_t n_layers, n_sampled; /* layers whose qweight was read */
 	uint64_t bytes_sampled;
 };
 
 struct gq_survey_options {
-	bool read_all; /* the codes of every layer, not of a sample */
-	bool scales;   /* read scales too */
-	unsigned threads; /* that read codes; 0: one */
+	bool read_all;    /* the codes of every layer, not of a sample */
+	bool scales;      /* read scales too */
+	unsigned threads; /* 0: one */
 	const struct gptq_hooks *hooks;
 };
 

@@ -85,22 +85,31 @@ enum gq_sentinel {
  */
 struct gq_zero_stats {
 	uint64_t n_lanes;
-	uint64_t n_max;           /* lanes that are M */
-	uint64_t n_kept;          /* lanes below the lowest M of their word */
-	uint64_t n_kept_zero;     /* of these, lanes that are 0: z = 1 in v1 */
-	uint64_t n_first;         /* lanes that are the lowest M of their word */
-	uint64_t n_telling;       /* lanes above a lowest M: what the styles are about */
-	uint64_t n_differ;        /* lanes that LANE and WORD decode differently */
-	uint64_t tall_words;      /* words with two lanes or more above their lowest M ... */
-	uint64_t tall_words_full; /* ... all of which are M as far as they lie in the word */
-	uint64_t n_open;          /* words with lanes above their lowest M, not all of which are M */
-	uint64_t damaged_words;   /* words with lanes above their lowest M, all of which are M */
-	uint64_t unknown_zeros;   /* those lanes */
+	uint64_t n_max;                      /* lanes that are M */
+	uint64_t n_kept;                     /* lanes below the lowest M of their word */
+	uint64_t n_kept_zero;                /* of these, lanes that are 0: z = 1 in v1 */
+	uint64_t n_first;                    /* lanes that are the lowest M of their word */
+	uint64_t n_telling;                  /* lanes above a lowest M: what the styles are about */
+	uint64_t n_differ;                   /* lanes that LANE and WORD decode differently */
+	uint64_t tall_words;                 /* words with two lanes or more above their lowest M ... */
+	uint64_t tall_words_full;            /* ... all of which are M as far as they lie in the word */
+	uint64_t n_open;                     /* words with lanes above their lowest M, not all of which are M */
+	uint64_t damaged_words;              /* words with lanes above their lowest M, all of which are M */
+	uint64_t unknown_zeros;              /* those lanes */
+	uint64_t n_zero, n_mid, n_below_mid; /* lanes that are 0, 2^(bits-1), 2^(bits-1) - 1 */
 	uint8_t lane_min, lane_max;
+	uint8_t lane_high; /* the highest lane below M; 0 if there is none */
 	enum gq_sentinel sentinel;
 };
 
 /* One pass over qzeros. GPTQ_E_NOMEM is the only failure. */
 enum gptq_status gq_zero_stats_of(const struct gq_qzeros *qz, struct gq_zero_stats *out, struct gptq_error *err);
+
+/*
+ * The figures of a layer, but for the histogram, from its statistics. false where they do not say it, since a lane's
+ * zero point hangs on its neighbours: gq_zeros_figures() must look.
+ */
+bool gq_zeros_tell(const struct gq_zero_stats *stats, struct gq_pack pack, enum gptq_zeros_format format,
+		   enum gptq_v1_style style, struct gq_zero_figures *out);
 
 #endif

@@ -296,6 +296,7 @@ START_TEST(figures_are_plain)
 {
 	unsigned char words[3 * 96];
 	uint8_t lanes[400], z[400];
+	unsigned n_told = 0;
 
 	for (unsigned turn = 0; turn < N_PACKS * 4 * 60; turn++) {
 		struct gq_pack pack = packs[turn % N_PACKS];
@@ -304,7 +305,8 @@ START_TEST(figures_are_plain)
 		size_t n = 1 + random_below(96 * 8 / pack.bits),
 		       row = gq_ceil_div(n * pack.bits, pack.word_bits) * pack.word_bits / 8;
 		bool few = turn % 5 == 0; /* few rows with M */
-		struct gq_zero_figures figures;
+		struct gq_zero_figures figures, told;
+		struct gq_zero_stats stats;
 		struct gq_qzeros qz;
 		uint64_t hist[256] = {0};
 
@@ -321,10 +323,20 @@ START_TEST(figures_are_plain)
 		}
 		ck_assert_int_eq(gq_zeros_figures(&qz, format, style, &figures, NULL), GPTQ_OK);
 		ck_assert_mem_eq(figures.hist, hist, sizeof(hist));
+		ck_assert_int_eq(gq_zero_stats_of(&qz, &stats, NULL), GPTQ_OK);
+		if (gq_zeros_tell(&stats, pack, format, style, &told)) {
+			ck_assert_uint_eq(told.n_zeros, figures.n_zeros);
+			ck_assert_uint_eq(told.n_equal_0, figures.n_equal_0);
+			ck_assert_uint_eq(told.n_off_mid, figures.n_off_mid);
+			ck_assert_uint_eq(told.z_min, figures.z_min);
+			ck_assert_uint_eq(told.z_max, figures.z_max);
+			n_told++;
+		}
 		ck_assert_uint_eq(figures.n_zeros, 3 * n);
 		ck_assert_uint_eq(figures.n_equal_0, hist[0]);
 		ck_assert_uint_eq(figures.n_off_mid, 3 * n - hist[(size_t)1 << (pack.bits - 1)]);
 	}
+	ck_assert_uint_gt(n_told, 1000); /* all but words with M, and the legacy style */
 }
 END_TEST
 
