@@ -51,9 +51,9 @@ enum gptq_status gq_read_groups(struct gq_shards *shards, const struct gq_layer 
 
 		status = gq_tensor_read_at(shards, l->g_idx, 0, bytes, n * width, err);
 		for (size_t k = 0; k < n && status == GPTQ_OK; k++) {
-			uint64_t v = gq_load_le(bytes + k * width, (unsigned)width);
-
-			raw[k] = width == 4 ? (int32_t)(uint32_t)v : (int64_t)v;
+			/* Each width with a constant, which makes of it one load. */
+			raw[k] = width == 4 ? (int32_t)(uint32_t)gq_load_le(bytes + k * 4, 4)
+					    : (int64_t)gq_load_le(bytes + k * width, (unsigned)width);
 		}
 	}
 	if (status == GPTQ_OK)

@@ -251,16 +251,20 @@ enum gptq_status gq_layer_groups(const struct gq_layer *layer, const int64_t *ra
 				 enum gq_g_idx_kind *kind, struct gptq_error *err)
 {
 	uint64_t n = layer->in_features;
-	int64_t groups = (int64_t)layer->groups, size = layer->group_size;
-	bool zero = true, trivial = true;
+	int64_t groups = (int64_t)layer->groups, size = layer->group_size, own = 0, left = size;
+	bool zero = true, trivial = size > 0 || size == -1;
 
 	for (uint64_t k = 0; raw && k < n; k++) {
 		int64_t g = raw[k] < 0 ? raw[k] + groups : raw[k];
 
 		if (g < 0 || g >= groups)
 			return bad_group(layer, k, raw[k], err);
+		if (size > 0 && left-- == 0) { /* own: k / size, without a division a row */
+			own++;
+			left = size - 1;
+		}
 		zero = zero && raw[k] == 0;
-		trivial = trivial && (size > 0 ? g == (int64_t)(k / (uint64_t)size) : size == -1 && g == 0);
+		trivial = trivial && g == own;
 		g_of_k[k] = (int32_t)g;
 	}
 	*kind = !raw                 ? GQ_G_IDX_MISSING
@@ -285,14 +289,7 @@ enum gptq_status gq_layer_groups(const struct gq_layer *layer, const int64_t *ra
 
 /* ------------------------------------------------------------------------------------------ finding layers */
 
-enum kind {
-	QWEIGHT,
-	QZEROS,
-	SCALES,
-	G_IDX,
-	BIAS,
-	N_KINDS
-};
+enum kind { QWEIGHT, QZEROS, SCALES, G_IDX, BIAS, N_KINDS };
 
 /* Files list tensors in some order of names, so where the last sibling of a kind was tells where the next one is. */
 struct finder {

@@ -11,9 +11,15 @@ struct row {
 	bool all_kept;
 };
 
+/* Sums are far below 2^63, and signed numbers need one instruction where unsigned ones need a branch. */
+static double as_double(uint64_t n)
+{
+	return (double)(int64_t)n;
+}
+
 static double mean_code(const struct row *row, size_t n)
 {
-	return (double)row->sums[n / GQ_CELL_COLUMNS].sum[n % GQ_CELL_COLUMNS] * row->inverse;
+	return as_double(row->sums[n / GQ_CELL_COLUMNS].sum[n % GQ_CELL_COLUMNS]) * row->inverse;
 }
 
 static void add_moment(struct gq_moments *m, double x)
@@ -52,17 +58,22 @@ static void count_constant(struct gq_stats *st, const struct row *row, size_t n)
 	const struct gq_cell_sums *sums = &row->sums[n / GQ_CELL_COLUMNS];
 	unsigned lane = row->lanes[n], i = n % GQ_CELL_COLUMNS;
 
+	uint8_t other = sums->other[0][i] & sums->other[1][i];
+
+	if (other) /* nearly always */
+		return;
 	st->out.groups_v2 += !sums->other[0][i] && lane >= 1;
 	st->out.groups_v1 += !sums->other[1][i] && lane + 1 < st->max;
 }
 
-static void add_kept(struct gq_stats *st, const struct row *row, size_t n, double m)
+static void add_kept(struct gq_stats *st, const struct row *row, size_t n, double m, struct gq_moments *plain,
+		     struct gq_pairs *match)
 {
 	struct gq_stats_column *column = &st->columns[n];
 	double lane = row->lanes[n], d = m - lane;
 
-	add_moment(&st->out.scatter[GQ_DECODE_PLAIN], d);
-	add_pair(&st->out.match, m, lane);
+	add_moment(plain, d);
+	add_pair(match, m, lane);
 	if (row->lanes[n] + 1U >= st->max)
 		return;
 	column->b_w += row->n_rows;
@@ -77,24 +88,33 @@ static void add_kept(struct gq_stats *st, const struct row *row, size_t n, doubl
 static void evaluate_lanes(struct gq_stats *st, const struct row *row)
 {
 	struct gq_code_stats *out = &st->out;
+	/* Sums in registers: in memory each would wait for the one before it to be stored. */
+	struct gq_moments plain = out->scatter[GQ_DECODE_PLAIN], in_group = out->in_group;
+	struct gq_pairs match = out->match;
+	uint64_t n_ends = 0, n_kept = 0;
 
-	out->n_lanes += st->n_cols;
 	for (size_t n = 0; n < st->n_cols; n++) {
 		double m = mean_code(row, n);
-		double squares = (double)row->sums[n / GQ_CELL_COLUMNS].squares[n % GQ_CELL_COLUMNS];
+		double squares = as_double(row->sums[n / GQ_CELL_COLUMNS].squares[n % GQ_CELL_COLUMNS]);
 
 		if (row->n_rows > 1) {
-			out->in_group.n += 1;
-			out->in_group.sum += squares * row->inverse - m * m;
+			in_group.n += 1;
+			in_group.sum += squares * row->inverse - m * m;
 		}
-		out->n_ends += row->lanes[n] == 0 || row->lanes[n] == st->max;
+		n_ends += row->lanes[n] == 0 || row->lanes[n] == st->max;
 		if (!row->keep[n])
 			continue;
-		out->n_kept++;
-		add_kept(st, row, n, m);
+		n_kept++;
+		add_kept(st, row, n, m, &plain, &match);
 		if (row->n_rows >= 16)
 			count_constant(st, row, n);
 	}
+	out->scatter[GQ_DECODE_PLAIN] = plain;
+	out->in_group = in_group;
+	out->match = match;
+	out->n_lanes += st->n_cols;
+	out->n_ends += n_ends;
+	out->n_kept += n_kept;
 }
 
 /* gptqmodel-3bit makes sense of all lanes or of none. */
@@ -119,7 +139,7 @@ static void evaluate_legacy(struct gq_stats *st, const struct row *row)
 static bool is_heap(const struct gq_stats *st, const struct row *row, size_t n, double m)
 {
 	double near = 2 * m < st->max ? m : st->max - m;
-	double squares = (double)row->sums[n / GQ_CELL_COLUMNS].squares[n % GQ_CELL_COLUMNS];
+	double squares = as_double(row->sums[n / GQ_CELL_COLUMNS].squares[n % GQ_CELL_COLUMNS]);
 
 	return squares * row->inverse - m * m > 0.65 * 0.65 * near * near;
 }

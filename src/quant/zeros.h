@@ -106,8 +106,8 @@ struct gq_zero_stats {
 enum gptq_status gq_zero_stats_of(const struct gq_qzeros *qz, struct gq_zero_stats *out, struct gptq_error *err);
 
 /*
- * The figures of a layer, but for the histogram, from its statistics. false where they do not say it, since a lane's
- * zero point hangs on its neighbours: gq_zeros_figures() must look.
+ * The figures of a layer, but for the histogram, which stays as it is, from its statistics. false where they do not say
+ * it, since a lane's zero point hangs on its neighbours: gq_zeros_figures() must look.
  */
 bool gq_zeros_tell(const struct gq_zero_stats *stats, struct gq_pack pack, enum gptq_zeros_format format,
 		   enum gptq_v1_style style, struct gq_zero_figures *out);

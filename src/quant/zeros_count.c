@@ -119,7 +119,7 @@ bool gq_zeros_tell(const struct gq_zero_stats *stats, struct gq_pack pack, enum 
 
 	if (!stats->n_lanes || (!v2 && at != GPTQ_STYLE_LANE && (at != GPTQ_STYLE_WORD || stats->n_max)))
 		return false;
-	*out = (struct gq_zero_figures){.n_zeros = stats->n_lanes};
+	out->n_zeros = stats->n_lanes; /* clearing the histogram would cost more than all the rest */
 	out->n_equal_0 = v2 ? stats->n_zero : stats->n_max;
 	out->n_off_mid = stats->n_lanes - (v2 ? stats->n_mid : stats->n_below_mid);
 	if (v2) {
