@@ -49,6 +49,17 @@ enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t off
 	return gq_pwrite_all(fd, data, n, offset, file, "cannot write its copy", err);
 }
 
+void gq_start_writing(int fd, uint64_t offset, uint64_t n)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+	(void)sync_file_range(fd, (off_t)offset, (off_t)n, SYNC_FILE_RANGE_WRITE);
+#else
+	(void)fd;
+	(void)offset;
+	(void)n;
+#endif
+}
+
 enum gptq_status gq_fsync(int fd, const char *file, struct gptq_error *err)
 {
 	int rc;
@@ -108,7 +119,7 @@ static void write_behind(int dst, uint64_t end, struct gq_copy_watch *watch)
 {
 	if (end < watch->begun + WRITE_BEHIND)
 		return;
-	(void)sync_file_range(dst, (off_t)watch->begun, (off_t)(end - watch->begun), SYNC_FILE_RANGE_WRITE);
+	gq_start_writing(dst, watch->begun, end - watch->begun);
 	watch->begun = end;
 }
 

@@ -14,13 +14,13 @@ struct gq_copy_watch {
 	const struct gptq_hooks *hooks; /* of the only thread, or ... */
 	struct gq_work *work;           /* ... the work of several, which asks the hooks, */
 	unsigned worker;                /* and which of them this is */
-	const char *file;         /* shown in progress */
-	struct gq_sha256 *digest; /* takes in every byte that goes through, in the order of the calls */
-	uint64_t done;            /* bytes so far, counted up by the copy */
+	const char *file;               /* shown in progress */
+	struct gq_sha256 *digest;       /* takes in every byte that goes through, in the order of the calls */
+	uint64_t done;                  /* bytes so far, counted up by the copy */
 	uint64_t total;
-	uint64_t n_copied;        /* of these, read and written */
-	uint64_t begun;           /* up to here in the file the kernel was asked to begin writing to disk */
-	char *buffer;             /* made when it is needed */
+	uint64_t n_copied; /* of these, read and written */
+	uint64_t begun;    /* up to here in the file the kernel was asked to begin writing to disk */
+	char *buffer;      /* made when it is needed */
 	enum gq_copy_source { GQ_SOURCE_UNKNOWN = 0, GQ_SOURCE_LOCAL, GQ_SOURCE_REMOTE } source; /* once asked */
 };
 
@@ -65,6 +65,9 @@ enum gptq_status gq_pwrite_full(int fd, const void *data, size_t n, uint64_t off
 /* The same with what to say if it fails. */
 enum gptq_status gq_pwrite_all(int fd, const void *data, size_t n, uint64_t offset, const char *file, const char *what,
 			       struct gptq_error *err);
+
+/* Asks the kernel to begin with writing these bytes to disk, so that a later fsync has less to wait for. A hint. */
+void gq_start_writing(int fd, uint64_t offset, uint64_t n);
 
 /* fsync, gone on with after EINTR; a folder that cannot be synced is no error. */
 enum gptq_status gq_fsync(int fd, const char *file, struct gptq_error *err);

@@ -71,7 +71,10 @@ struct gq_journal_writer {
 
 /* Begins a journal in the open, empty file fd. */
 enum gptq_status gq_journal_begin(int fd, const char *path, struct gq_journal_writer *w, struct gptq_error *err);
-/* Appends a record; data (n bytes) become its payload, whose size must be what its kind and sizes ask for. */
+/*
+ * Appends a record; data (n bytes) become its payload, whose size must be what its kind and sizes ask for. crc_before
+ * must be right.
+ */
 enum gptq_status gq_journal_add(struct gq_journal_writer *w, const struct gq_record *r, const void *data, size_t n,
 				struct gptq_error *err);
 /* The end record, then fsync. */
@@ -91,7 +94,10 @@ struct gq_journal {
 /* Opens `name` in the folder dir_fd, reading its first bytes. GPTQ_E_NOTFOUND; GPTQ_E_FORMAT if it is no journal. */
 enum gptq_status gq_journal_open(int dir_fd, const char *dir, const char *name, struct gq_journal *j,
 				 struct gptq_error *err);
-/* The next record in j->record, END included. GPTQ_E_FORMAT for everything that is not as it was written. */
+/*
+ * The next record in j->record, END included. GPTQ_E_FORMAT for everything that is not as it was written. crc_before of
+ * zero points is checked, other checksums of states are not.
+ */
 enum gptq_status gq_journal_next(struct gq_journal *j, struct gptq_error *err);
 /* From the first record on again. */
 void gq_journal_rewind(struct gq_journal *j);

@@ -71,6 +71,10 @@ static enum gptq_status load(struct spans *s, struct gptq_error *err)
 	if (r->kind == GQ_RECORD_ZEROS)
 		status = shift(s, err);
 	s->new_bytes = s->shifted ? s->shifted : s->old_bytes + r->old_size;
+	if (status == GPTQ_OK && s->shifted)
+		return crc32_z(0, s->shifted, (size_t)r->new_size) == r->crc_after
+			       ? GPTQ_OK /* the old bytes were looked at when they were read */
+			       : gq_journal_damaged(s->j, "a span is not what its checksum says", err);
 	return status == GPTQ_OK ? gq_recovery_check_states(s->j, s->old_bytes, s->new_bytes, err) : status;
 }
 
@@ -137,11 +141,14 @@ enum gptq_status gq_recovery_spans(struct gq_recovery *rc, const struct gq_journ
 				   struct gptq_error *err)
 {
 	struct spans s = {.j = j};
+	uint64_t first = UINT64_MAX, last = 0;
 	enum gptq_status status = gq_recovery_file(rc, j, &s.f, err);
 
 	if (status == GPTQ_OK)
 		status = load(&s, err);
 	for (size_t i = 0; i < s.n_spans && status == GPTQ_OK; i++) {
+		first = place_of(&s, i) < first ? place_of(&s, i) : first;
+		last = place_of(&s, i) > last ? place_of(&s, i) : last;
 		if (!gq_span_ok(place_of(&s, i), s.n, s.f->size))
 			status = gq_journal_damaged(j, "a span outside its file", err);
 		else if (check)
@@ -149,6 +156,8 @@ enum gptq_status gq_recovery_spans(struct gq_recovery *rc, const struct gq_journ
 		if (status == GPTQ_OK)
 			status = check ? check_span(&s, i, err) : write_span(rc, &s, i, err);
 	}
+	if (status == GPTQ_OK && !check && s.z) /* the disk can begin while the next record is read */
+		gq_start_writing(s.f->fd, first, last - first + s.n);
 	gq_free(s.shifted);
 	gq_free(s.now);
 	gq_free(s.z);
