@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -23,13 +24,29 @@ static inline bool is_special(unsigned char c)
 	return c < 0x20 || c == '"' || c == '\\' || c >= 0x80;
 }
 
-/* Does one of eight bytes end the fast part? The usual "is there a zero byte" trick, three times over. */
-static inline bool has_special(uint64_t v)
+/*
+ * Which of eight bytes end the fast part: their highest bit is set. The usual "is there a zero byte" trick, three times
+ * over; it may mark more behind the first, which is right for certain.
+ */
+static inline uint64_t specials(uint64_t v)
 {
 	const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
 	uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
 
-	return (((quote - ones) | (slash - ones) | (v - ones * 0x20) | v) & high) != 0;
+	return ((quote - ones) | (slash - ones) | (v - ones * 0x20) | v) & high;
+}
+
+size_t gq_json_plain_end(const char *text, size_t pos, size_t size)
+{
+	for (; size - pos >= 8; pos += 8) {
+		uint64_t found = specials(gq_load_le64(text + pos));
+
+		if (found)
+			return pos + (size_t)__builtin_ctzll(found) / 8;
+	}
+	while (pos < size && !is_special((unsigned char)text[pos]))
+		pos++;
+	return pos;
 }
 
 static inline bool is_digit(const struct gq_json *js, size_t pos)
@@ -147,14 +164,10 @@ static enum gptq_status scan_string(struct gq_json *js, struct gq_json_event *ev
 	ev->escaped = false;
 	for (;;) {
 		unsigned char c;
-		uint64_t eight;
 		uint32_t codepoint;
 		size_t len;
 
-		while (size - pos >= 8 && (memcpy(&eight, text + pos, 8), !has_special(eight)))
-			pos += 8;
-		while (pos < size && !is_special((unsigned char)text[pos]))
-			pos++;
+		pos = gq_json_plain_end(text, pos, size);
 		if (pos >= size)
 			return fail_at(js, size, err, "the text ends inside a string");
 		c = (unsigned char)text[pos];

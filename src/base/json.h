@@ -68,6 +68,10 @@ enum gptq_status gq_json_skip(struct gq_json *js, const struct gq_json_event *ev
  */
 void gq_json_value_taken(struct gq_json *js, size_t end);
 
+/* Where, from pos on, the first byte stands that cannot simply be taken into a string: '"', a backslash, a control byte
+ * or one beyond ASCII; size if there is none. */
+size_t gq_json_plain_end(const char *text, size_t pos, size_t size);
+
 /*
  * Unescapes the string or key of span begin..end (quotes included) and appends its bytes to out. NUL from \u0000 is
  * kept, so look at the sizes. A lone surrogate (only with its flag) becomes its three WTF-8 bytes.

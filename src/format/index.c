@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/index.h"
 
-#include "base/slurp.h"
 #include "base/mem.h"
+#include "base/slurp.h"
 #include "base/tree.h"
+#include "format/index_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_INDEX_BYTES ((size_t)1 << 30)
+#define MAX_INDEX_BYTES ((size_t)1 << 30) /* places in it are kept in 32 bits */
 
-static bool is_plain_shard_name(const char *s, size_t n)
+bool gq_index_is_shard_name(const char *s, size_t n)
 {
 	return n > 12 && n < 256 && memcmp(s + n - 12, ".safetensors", 12) == 0 && !memchr(s, '/', n) &&
 	       !memchr(s, '\\', n) && !memchr(s, '\0', n);
@@ -30,9 +31,8 @@ static enum gptq_status bad(size_t offset, struct gptq_error *err, const char *w
 	return status;
 }
 
-/* The shard number of name, added if it is new. files is sorted only afterwards: a map finds it until then. */
-static enum gptq_status file_number(struct gq_index *index, struct gq_map *map, const char *name, size_t n,
-				    uint32_t *number, struct gptq_error *err)
+enum gptq_status gq_index_file(struct gq_index *index, struct gq_map *map, const char *name, size_t n, uint32_t *number,
+			       struct gptq_error *err)
 {
 	void *grown;
 
@@ -54,11 +54,11 @@ static enum gptq_status file_number(struct gq_index *index, struct gq_map *map, 
 /* The name stays where it stands in the text: what it means is never longer than how it is written. */
 static void take_name(struct gq_index *index, const struct gq_json_node *node, struct gq_index_entry *e)
 {
-	e->tensor = index->text + node->key_begin + 1;
-	e->tensor_len = node->key_end - node->key_begin - 2;
+	e->at = (uint32_t)(node->key_begin + 1);
+	e->tensor_len = (uint32_t)(node->key_end - node->key_begin - 2);
 	if (node->key_escaped)
-		e->tensor_len = gq_json_unescape_into(index->text, node->key_begin, node->key_end, e->tensor);
-	e->tensor[e->tensor_len] = '\0';
+		e->tensor_len = (uint32_t)gq_json_unescape_into(index->text, node->key_begin, node->key_end,
+								index->text + e->at);
 }
 
 static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, const struct gq_json_node *node,
@@ -74,14 +74,14 @@ static enum gptq_status read_entry(struct gq_index *index, struct gq_map *map, c
 	gq_json_unescape(index->text, node->begin, node->end, name);
 	if (name->failed)
 		return gq_fail_nomem(err);
-	if (!is_plain_shard_name(name->data ? name->data : "", name->size)) {
+	if (!gq_index_is_shard_name(name->data ? name->data : "", name->size)) {
 		status = bad(node->begin, err,
 			     "weight_map: a shard must be one plain file name that ends in .safetensors");
 		gptq_mask(masked, sizeof(masked), name->data ? name->data : "", name->size);
 		gq_error_found(err, "\"%s\"", masked);
 		return status;
 	}
-	status = file_number(index, map, name->data, name->size, &e->file, err);
+	status = gq_index_file(index, map, name->data, name->size, &e->file, err);
 	if (status != GPTQ_OK)
 		return status;
 	take_name(index, node, e);
@@ -127,7 +127,7 @@ static enum gptq_status read_map(struct gq_index *index, struct gptq_error *err)
 		return bad(0, err, "the index has no object \"weight_map\"");
 	if (nodes[map_node].n_children == 0)
 		return bad(nodes[map_node].begin, err, "weight_map is empty");
-	index->entries = gq_calloc(nodes[map_node].n_children, sizeof(*index->entries));
+	index->entries = gq_malloc_array(nodes[map_node].n_children, sizeof(*index->entries));
 	if (!index->entries)
 		return gq_fail_nomem(err);
 	gq_map_init(&map);
@@ -135,12 +135,34 @@ static enum gptq_status read_map(struct gq_index *index, struct gptq_error *err)
 		status = read_entry(index, &map, &nodes[i], &name, err);
 	gq_map_free(&map);
 	gq_buf_free(&name);
-	return status == GPTQ_OK ? sort_files(index, err) : status;
+	return status;
+}
+
+/* Moves the names together, and gives back what the rest of the text took: half and more of it. */
+static void keep_names(struct gq_index *index)
+{
+	struct gq_index_entry *entries;
+	size_t used = 0;
+	char *text;
+
+	for (size_t i = 0; i < index->n_entries; i++) {
+		struct gq_index_entry *e = &index->entries[i];
+
+		memmove(index->text + used, index->text + e->at, e->tensor_len);
+		e->at = (uint32_t)used;
+		used += e->tensor_len;
+		index->text[used++] = '\0';
+	}
+	text = gq_realloc_array(index->text, used, 1);
+	entries = gq_realloc_array(index->entries, index->n_entries, sizeof(*index->entries));
+	index->text = text ? text : index->text;
+	index->entries = entries ? entries : index->entries;
 }
 
 enum gptq_status gq_index_read(const char *dir, const char *name, struct gq_index *index, struct gptq_error *err)
 {
 	enum gptq_status status;
+	bool usual = false;
 	size_t size = 0;
 
 	memset(index, 0, sizeof(*index));
@@ -149,23 +171,37 @@ enum gptq_status gq_index_read(const char *dir, const char *name, struct gq_inde
 		return gq_fail_nomem(err);
 	status = gq_read_file(index->name, MAX_INDEX_BYTES, &index->text, &size, err);
 	if (status == GPTQ_OK)
+		status = gq_index_read_usual(index, size, &usual, err);
+	if (status == GPTQ_OK && !usual)
 		status = gq_json_parse(index->text, size, 0, &index->tree, err);
-	if (status == GPTQ_OK)
+	if (status == GPTQ_OK && !usual)
 		status = read_map(index, err);
 	gq_json_tree_free(&index->tree); /* several times as large as the text */
-	if (status != GPTQ_OK) {
+	if (status == GPTQ_OK)
+		status = sort_files(index, err);
+	if (status == GPTQ_OK) {
+		keep_names(index);
+	} else {
 		gq_error_file(err, index->name);
 		gq_index_free(index);
 	}
 	return status;
 }
 
-void gq_index_free(struct gq_index *index)
+void gq_index_forget(struct gq_index *index)
 {
 	for (size_t i = 0; i < index->n_files; i++)
 		gq_free(index->files[i]);
 	gq_free(index->files);
 	gq_free(index->entries);
+	index->files = NULL;
+	index->entries = NULL;
+	index->n_files = index->n_entries = 0;
+}
+
+void gq_index_free(struct gq_index *index)
+{
+	gq_index_forget(index);
 	gq_json_tree_free(&index->tree);
 	gq_free(index->text);
 	gq_free(index->name);
@@ -190,7 +226,7 @@ static enum gptq_status missing_in_shard(const struct gq_index *index, const str
 	describe_more(more, sizeof(more), n);
 	gq_fail(&e, GPTQ_E_FORMAT, "%s places this tensor%s in the file, but the file has no such tensor",
 		gq_path_base(index->name), more);
-	gq_error_tensor(&e, first->tensor, first->tensor_len);
+	gq_error_tensor(&e, gq_index_name(index, first), first->tensor_len);
 	gq_error_file(&e, shards->items[shard].path);
 	return gq_problems_add(problems, GQ_CODE_INDEX_NAMES_MISSING_TENSOR, &e, err);
 }
@@ -214,17 +250,17 @@ static enum gptq_status not_in_index(const struct gq_index *index, const struct 
  * An index goes by name, a file by width of elements and then by name: so it goes on at one of two places, behind the
  * last tensor or behind the last before the latest jump. next: these two, the later one first.
  */
-static const struct gq_tensor *look_up(const struct gq_shards *shards, const struct gq_index_entry *e, size_t next[2])
+static const struct gq_tensor *look_up(const struct gq_shards *shards, const char *name, size_t n, size_t next[2])
 {
-	const struct gq_tensor *t = gq_shards_guess(shards, next[0], e->tensor, e->tensor_len);
+	const struct gq_tensor *t = gq_shards_guess(shards, next[0], name, n);
 
 	if (t) {
 		next[0]++;
 		return t;
 	}
-	t = gq_shards_guess(shards, next[1], e->tensor, e->tensor_len);
+	t = gq_shards_guess(shards, next[1], name, n);
 	if (!t)
-		t = gq_shards_find(shards, e->tensor, e->tensor_len);
+		t = gq_shards_find(shards, name, n);
 	if (t) {
 		next[1] = next[0];
 		next[0] = (size_t)(t - shards->tensors) + 1;
@@ -245,7 +281,7 @@ enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_
 
 	for (size_t i = 0; i < index->n_entries && status == GPTQ_OK; i++) {
 		const struct gq_index_entry *e = &index->entries[i];
-		const struct gq_tensor *t = look_up(shards, e, next);
+		const struct gq_tensor *t = look_up(shards, gq_index_name(index, e), e->tensor_len, next);
 
 		if (t && t->shard == e->file)
 			listed[t - shards->tensors] = true;

@@ -8,17 +8,22 @@
 
 struct gq_index {
 	char *name; /* its path, for messages */
-	char *text; /* names are unescaped in it, so it is no JSON any more */
-	struct gq_json_tree tree; /* only while it is read */
+	char *text; /* the names, one behind the other: no JSON any more */
+	struct gq_json_tree tree; /* only while it is read, and only if it is not as usual */
 	char **files; /* the shards it names, each once, sorted */
 	size_t n_files;
 	struct gq_index_entry {
-		char *tensor; /* in text: unescaped, NUL-terminated, may hold NUL */
-		size_t tensor_len;
+		uint32_t at; /* in text: the tensor's name, unescaped, NUL-terminated, may hold NUL */
+		uint32_t tensor_len;
 		uint32_t file; /* index in files */
 	} *entries;
 	size_t n_entries;
 };
+
+static inline const char *gq_index_name(const struct gq_index *index, const struct gq_index_entry *e)
+{
+	return index->text + e->at;
+}
 
 /*
  * Reads and checks dir/name. Every shard name must be one plain component that ends in ".safetensors".

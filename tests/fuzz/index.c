@@ -29,7 +29,7 @@ static void check_entries(const struct gq_index *index, const char *text, size_t
 		const char *file = index->files[e->file];
 
 		MUST(at && gq_json_string_is(tree->text, nd->begin, nd->end, file, strlen(file)));
-		MUST(gq_json_string_is(tree->text, nd->key_begin, nd->key_end, e->tensor, e->tensor_len));
+		MUST(gq_json_string_is(tree->text, nd->key_begin, nd->key_end, gq_index_name(index, e), e->tensor_len));
 	}
 	MUST(at == 0);
 	gq_json_tree_free(tree);

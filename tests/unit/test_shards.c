@@ -103,15 +103,70 @@ START_TEST(index_reading)
 	ck_assert_str_eq(index.files[0], "a.safetensors");
 	ck_assert_str_eq(index.files[1], "b.safetensors");
 	ck_assert_uint_eq(index.n_entries, 5);
-	ck_assert_str_eq(index.entries[0].tensor, "z");
+	ck_assert_str_eq(gq_index_name(&index, &index.entries[0]), "z");
 	ck_assert_uint_eq(index.entries[0].file, 1);
-	ck_assert_str_eq(index.entries[1].tensor, "a");
+	ck_assert_str_eq(gq_index_name(&index, &index.entries[1]), "a");
 	ck_assert_uint_eq(index.entries[1].file, 0);
 	ck_assert_uint_eq(index.entries[3].tensor_len, 2);
-	ck_assert_str_eq(index.entries[4].tensor, "plain and a long run behind it, \xf0\x9f\x98\x80.");
-	ck_assert_uint_eq(index.entries[4].tensor_len, strlen(index.entries[4].tensor));
+	ck_assert_str_eq(gq_index_name(&index, &index.entries[4]), "plain and a long run behind it, \xf0\x9f\x98\x80.");
+	ck_assert_uint_eq(index.entries[4].tensor_len, strlen(gq_index_name(&index, &index.entries[4])));
 	gq_index_free(&index);
 	ck_assert_int_eq(gq_index_read(".", "nowhere.json", &index, &err), GPTQ_E_NOTFOUND);
+}
+END_TEST
+
+/* The names of the same index, in the order and way that is read fast and in others: the same comes out. */
+START_TEST(index_ways)
+{
+	static const char *const good[] = {
+		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
+		" {\"metadata\": {\"x\": [1, {}]}, \"weight_map\" : { \"a\" : \"2.safetensors\" , \"a.b\": "
+		"\"1.safetensors\"\n,\t\"c\":\"1.safetensors\" } , \"more\": {\"a\": {}}}\r\n",
+		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a\\u002eb\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"2.\\u0073afetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
+		"{\"weight\\u005fmap\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
+	};
+	static const char *const bad[] = {
+		"{\"weight_map\":{\"a\":\"1.safetensors\",\"a\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"b\":\"1.safetensors\",\"a\":\"1.safetensors\",\"b\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\"},\"weight_map\":{\"b\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\"},\"x\":1,\"x\":1}",
+		"{\"x\":{\"y\":1,\"y\":1},\"weight_map\":{\"a\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\",}}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\"}} x",
+		"{\"weight_map\":{\"a\":\"1.safetensors\"}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\"",
+		"{\"weight_map\":{\"a\":\"1.safetensors",
+		"{\"weight_map\":{\"a\":\"1.safetensors\" \"b\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"1.safetensorsx\"}}",
+		"{\"weight_map\":{\"a\x01\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\xff\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"1.safetensors\"},\"x\":[}",
+		"[{\"weight_map\":{\"a\":\"1.safetensors\"}}]",
+		"{\"x\":{\"weight_map\":{\"a\":\"1.safetensors\"}}}",
+	};
+	static const char *const names[] = {"a", "a.b", "c"};
+	struct gq_index index;
+	struct gptq_error err;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		write_text("i.json", good[i]);
+		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_OK, "%s: %s", good[i], err.message);
+		ck_assert_uint_eq(index.n_files, 2);
+		ck_assert_str_eq(index.files[0], "1.safetensors");
+		ck_assert_str_eq(index.files[1], "2.safetensors");
+		ck_assert_uint_eq(index.n_entries, 3);
+		for (size_t e = 0; e < 3; e++) {
+			ck_assert_str_eq(gq_index_name(&index, &index.entries[e]), names[e]);
+			ck_assert_uint_eq(index.entries[e].tensor_len, strlen(names[e]));
+			ck_assert_uint_eq(index.entries[e].file, e == 0);
+		}
+		gq_index_free(&index);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		write_text("i.json", bad[i]);
+		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_E_FORMAT, "%s", bad[i]);
+	}
 }
 END_TEST
 
@@ -386,6 +441,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, scratch_enter, scratch_leave);
 	tcase_add_test(tc, changes_between_reads);
 	tcase_add_test(tc, index_reading);
+	tcase_add_test(tc, index_ways);
 	tcase_add_test(tc, with_an_index);
 	tcase_add_test(tc, index_against_shards);
 	tcase_add_test(tc, guesses);
