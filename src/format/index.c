@@ -138,13 +138,61 @@ static enum gptq_status read_map(struct gq_index *index, struct gptq_error *err)
 	return status;
 }
 
-/* Moves the names together, and gives back what the rest of the text took: half and more of it. */
-static void keep_names(struct gq_index *index)
+static int compare_name(const struct gq_index *index, const struct gq_index_entry *e, const char *name, size_t n)
+{
+	int c = memcmp(gq_index_name(index, e), name, e->tensor_len < n ? e->tensor_len : n);
+
+	return c ? c : (e->tensor_len > n) - (e->tensor_len < n);
+}
+
+bool gq_index_find(const struct gq_index *index, const char *name, size_t n, size_t *entry)
+{
+	size_t begin = 0, end = index->n_entries;
+
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+		int c = compare_name(index, &index->entries[middle], name, n);
+
+		if (c == 0) {
+			*entry = middle;
+			return true;
+		}
+		if (c < 0)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return false;
+}
+
+bool gq_index_find_next(const struct gq_index *index, const char *name, size_t n, size_t *next)
+{
+	/* A file lists tensors of one width by name, so that a few entries, of other widths, lie between. */
+	enum { NEAR = 8 };
+	size_t entry;
+
+	for (size_t i = *next; i < index->n_entries && i < *next + NEAR; i++) {
+		const struct gq_index_entry *e = &index->entries[i];
+
+		if (e->tensor_len == n && memcmp(gq_index_name(index, e), name, n) == 0) {
+			*next = i + 1;
+			return true;
+		}
+	}
+	if (!gq_index_find(index, name, n, &entry))
+		return false;
+	*next = entry + 1;
+	return true;
+}
+
+/* Moves the names together, and gives back what the rest of the text took: half and more of it. ascends: they do. */
+static void keep_names(struct gq_index *index, bool ascends)
 {
 	struct gq_index_entry *entries;
 	size_t used = 0;
 	char *text;
 
+	index->ascends = true;
 	for (size_t i = 0; i < index->n_entries; i++) {
 		struct gq_index_entry *e = &index->entries[i];
 
@@ -152,6 +200,8 @@ static void keep_names(struct gq_index *index)
 		e->at = (uint32_t)used;
 		used += e->tensor_len;
 		index->text[used++] = '\0';
+		if (!ascends && i && compare_name(index, e - 1, gq_index_name(index, e), e->tensor_len) >= 0)
+			index->ascends = false;
 	}
 	text = gq_realloc_array(index->text, used, 1);
 	entries = gq_realloc_array(index->entries, index->n_entries, sizeof(*index->entries));
@@ -180,7 +230,7 @@ enum gptq_status gq_index_read(const char *dir, const char *name, struct gq_inde
 	if (status == GPTQ_OK)
 		status = sort_files(index, err);
 	if (status == GPTQ_OK) {
-		keep_names(index);
+		keep_names(index, usual);
 	} else {
 		gq_error_file(err, index->name);
 		gq_index_free(index);
@@ -250,8 +300,11 @@ static enum gptq_status not_in_index(const struct gq_index *index, const struct 
  * An index goes by name, a file by width of elements and then by name: so it goes on at one of two places, behind the
  * last tensor or behind the last before the latest jump. next: these two, the later one first.
  */
-static const struct gq_tensor *look_up(const struct gq_shards *shards, const char *name, size_t n, size_t next[2])
+static const struct gq_tensor *look_up(const struct gq_index *index, const struct gq_shards *shards,
+				       const struct gq_index_entry *e, size_t next[2])
 {
+	const char *name = gq_index_name(index, e);
+	size_t n = e->tensor_len;
 	const struct gq_tensor *t = gq_shards_guess(shards, next[0], name, n);
 
 	if (t) {
@@ -268,6 +321,11 @@ static const struct gq_tensor *look_up(const struct gq_shards *shards, const cha
 	return t;
 }
 
+static const struct gq_tensor *of_entry(const struct gq_shards *shards, size_t i)
+{
+	return shards->of_entry[i] ? &shards->tensors[shards->of_entry[i] - 1] : NULL;
+}
+
 enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_shards *shards,
 				  struct gq_problems *problems, struct gptq_error *err)
 {
@@ -281,7 +339,7 @@ enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_
 
 	for (size_t i = 0; i < index->n_entries && status == GPTQ_OK; i++) {
 		const struct gq_index_entry *e = &index->entries[i];
-		const struct gq_tensor *t = look_up(shards, gq_index_name(index, e), e->tensor_len, next);
+		const struct gq_tensor *t = shards->of_entry ? of_entry(shards, i) : look_up(index, shards, e, next);
 
 		if (t && t->shard == e->file)
 			listed[t - shards->tensors] = true;

@@ -18,6 +18,7 @@ struct gq_index {
 		uint32_t file; /* index in files */
 	} *entries;
 	size_t n_entries;
+	bool ascends; /* each name after the one before it, byte by byte */
 };
 
 static inline const char *gq_index_name(const struct gq_index *index, const struct gq_index_entry *e)
@@ -31,6 +32,12 @@ static inline const char *gq_index_name(const struct gq_index *index, const stru
  */
 enum gptq_status gq_index_read(const char *dir, const char *name, struct gq_index *index, struct gptq_error *err);
 void gq_index_free(struct gq_index *index);
+
+/* The entry of that name, in an index that ascends. */
+bool gq_index_find(const struct gq_index *index, const char *name, size_t n, size_t *entry);
+
+/* The same for someone who asks for names in nearly the same order: *next is where the last one was found, plus 1. */
+bool gq_index_find_next(const struct gq_index *index, const char *name, size_t n, size_t *next);
 
 /* Compares with the shards that were opened from it (same order as index->files); differences become problems. */
 enum gptq_status gq_index_compare(const struct gq_index *index, const struct gq_shards *shards,

@@ -321,7 +321,7 @@ enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_erro
 	char *strings, *at;
 
 	for (uint32_t i = 0; i < st->n_tensors; i++)
-		size += st->tensors[i].name_size; /* all of it stood in the header: no overflow */
+		size += st->tensors[i].lent ? 0 : st->tensors[i].name_size; /* all stood in the header: no overflow */
 	for (uint32_t i = 0; i < st->n_metadata; i++)
 		size += (size_t)st->metadata[i].key_size + st->metadata[i].value_size;
 	strings = at = keep_header ? NULL : gq_malloc_array(size, 1);
@@ -333,7 +333,8 @@ enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_erro
 	if (keep_header)
 		return GPTQ_OK;
 	for (uint32_t i = 0; i < st->n_tensors; i++)
-		st->tensors[i].name = move_text(st->tensors[i].name, st->tensors[i].name_size, &at);
+		if (!st->tensors[i].lent)
+			st->tensors[i].name = move_text(st->tensors[i].name, st->tensors[i].name_size, &at);
 	for (uint32_t i = 0; i < st->n_metadata; i++) {
 		struct gq_st_meta *m = &st->metadata[i];
 

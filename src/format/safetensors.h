@@ -67,6 +67,7 @@ struct gq_st_tensor {
 	uint32_t rank;
 	uint32_t entry_begin, entry_end; /* the entry's value in the header's text, braces included */
 	enum gptq_dtype dtype;
+	uint32_t lent; /* not 0: the name lies where its user has put it, and this is the user's mark */
 };
 
 struct gq_st_meta {
@@ -127,7 +128,7 @@ enum gptq_status gq_st_sniff_again(enum gptq_status status, const unsigned char 
 
 /*
  * Gives up what only the reading needed, keep_header or not: by_offset, gq_st_find(), and the header's text, from which
- * names and metadata move into a smaller place. GPTQ_E_NOMEM is the only failure; nothing is lost then.
+ * names that are not lent and metadata move into a smaller place. GPTQ_E_NOMEM is the only failure; nothing is lost then.
  */
 enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_error *err);
 

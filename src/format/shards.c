@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/tree.h"
+#include "format/index.h"
 #include "format/shards_private.h"
 
 #include <errno.h>
@@ -209,14 +210,45 @@ static enum gptq_status two_shards(struct gq_shards *shards, const struct gq_ten
 	return gq_problems_add(problems, GQ_CODE_TENSOR_IN_TWO_SHARDS, &e, err);
 }
 
-/* What gathering has seen twice. */
-struct twice {
-	uint32_t first, again;
-	uint64_t n;
+/* Where gathering stands. */
+struct gathering {
+	size_t capacity;      /* of the table */
+	size_t next;          /* behind the entry of the index that was found last */
+	uint32_t first, again; /* the first two tensors of one name, if there are any ... */
+	uint64_t n_again;     /* ... and how many there are whose name came before */
 };
 
+/* Names that the index has as well are taken from there. */
+static void lend_names(const struct gq_shards *shards, struct gq_st *st, struct gathering *g)
+{
+	for (uint32_t i = 0; i < st->n_tensors && shards->of_entry; i++) {
+		struct gq_st_tensor *t = &st->tensors[i];
+
+		if (!gq_index_find_next(shards->index, t->name, t->name_size, &g->next))
+			continue;
+		t->lent = (uint32_t)g->next;
+		t->name = gq_index_name(shards->index, &shards->index->entries[g->next - 1]);
+	}
+}
+
+/* Notes under which number the name is found; *old is one it had before. */
+static enum gq_map_result note_name(struct gq_shards *shards, const struct gq_st_tensor *t, uint32_t number,
+				    uint32_t *old)
+{
+	uint32_t *place = t->lent ? &shards->of_entry[t->lent - 1] : NULL;
+
+	if (!place)
+		return gq_map_insert(&shards->by_name, t->name, t->name_size, number, old);
+	if (*place) {
+		*old = *place - 1;
+		return GQ_MAP_OLD;
+	}
+	*place = number + 1;
+	return GQ_MAP_NEW;
+}
+
 static enum gptq_status add_tensor(struct gq_shards *shards, const struct gq_st *st, const struct gq_st_tensor *t,
-				   uint32_t shard, struct twice *twice, struct gptq_error *err)
+				   uint32_t shard, struct gathering *g, struct gptq_error *err)
 {
 	uint32_t number = (uint32_t)shards->n_tensors, old;
 	struct gq_tensor *to = &shards->tensors[number];
@@ -230,16 +262,17 @@ static enum gptq_status add_tensor(struct gq_shards *shards, const struct gq_st 
 				 .nbytes = t->end - t->begin,
 				 .shard = shard};
 	shards->n_tensors++;
-	switch (gq_map_insert(&shards->by_name, to->name, to->name_len, number, &old)) {
+	switch (note_name(shards, t, number, &old)) {
 	case GQ_MAP_NOMEM:
 		return gq_fail_nomem(err);
 	case GQ_MAP_OLD:
-		if (twice->n++ == 0) {
-			twice->first = old;
-			twice->again = number;
+		if (g->n_again++ == 0) {
+			g->first = old;
+			g->again = number;
 		}
 		break;
 	case GQ_MAP_NEW:
+		shards->n_names++;
 		break;
 	}
 	return GPTQ_OK;
@@ -249,7 +282,7 @@ static enum gptq_status add_tensor(struct gq_shards *shards, const struct gq_st 
  * Moves the table of a shard into the one of all. The shard keeps names, shapes and metadata, and its header's text
  * only if there is a label in it to rewrite: with many shards, texts and tables would take several times the memory.
  */
-static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, size_t *capacity, struct twice *twice,
+static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, struct gathering *g,
 			       struct gptq_error *err)
 {
 	struct gq_st *st = shards->items[i].st;
@@ -257,13 +290,14 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, 
 
 	if (!st)
 		return GPTQ_OK;
+	lend_names(shards, st, g);
 	status = keep ? GPTQ_OK : gq_st_slim(st, gq_st_find_meta(st, "gptq_checkpoint_format") != NULL, err);
 	if (status != GPTQ_OK)
 		return status;
 	if (shards->n_tensors + st->n_tensors >= UINT32_MAX)
 		return gq_fail(err, GPTQ_E_LIMIT, "more than 2^32 tensors");
-	if (shards->n_tensors + st->n_tensors > *capacity || !shards->tensors) {
-		size_t wanted = shards->n_tensors + st->n_tensors, half_more = *capacity + *capacity / 2;
+	if (shards->n_tensors + st->n_tensors > g->capacity || !shards->tensors) {
+		size_t wanted = shards->n_tensors + st->n_tensors, half_more = g->capacity + g->capacity / 2;
 		void *grown;
 
 		wanted = wanted > half_more ? wanted : half_more;
@@ -271,10 +305,10 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, 
 		if (!grown)
 			return gq_fail_nomem(err);
 		shards->tensors = grown;
-		*capacity = wanted;
+		g->capacity = wanted;
 	}
 	for (size_t j = 0; j < st->n_tensors && status == GPTQ_OK; j++)
-		status = add_tensor(shards, st, &st->tensors[j], i, twice, err);
+		status = add_tensor(shards, st, &st->tensors[j], i, g, err);
 	if (!keep) {
 		gq_free(st->tensors);
 		st->tensors = NULL;
@@ -283,20 +317,19 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, 
 	return status;
 }
 
-static enum gptq_status report_twice(struct gq_shards *shards, const struct twice *twice, struct gq_problems *problems,
+static enum gptq_status report_twice(struct gq_shards *shards, const struct gathering *g, struct gq_problems *problems,
 				     struct gptq_error *err)
 {
-	return twice->n ? two_shards(shards, &shards->tensors[twice->again], &shards->tensors[twice->first],
-				     twice->n - 1, problems, err)
-			: GPTQ_OK;
+	return g->n_again ? two_shards(shards, &shards->tensors[g->again], &shards->tensors[g->first], g->n_again - 1,
+				       problems, err)
+			  : GPTQ_OK;
 }
 
 enum gptq_status gq_shards_open_all(const char *dir, const char *const *names, size_t n, struct gq_shards *shards,
 				 struct gq_problems *problems, struct gptq_error *err)
 {
 	enum gptq_status status = GPTQ_OK;
-	struct twice twice = {0};
-	size_t capacity = 0;
+	struct gathering g = {0};
 
 	shards->items = gq_calloc(n, sizeof(*shards->items));
 	if (!shards->items)
@@ -309,9 +342,9 @@ enum gptq_status gq_shards_open_all(const char *dir, const char *const *names, s
 		s->name = gq_strdup(dir ? names[i] : gq_path_base(names[i]));
 		status = s->path && s->name ? read_header(shards, (uint32_t)i, problems, err) : gq_fail_nomem(err);
 		if (status == GPTQ_OK)
-			status = gather(shards, (uint32_t)i, false, &capacity, &twice, err);
+			status = gather(shards, (uint32_t)i, false, &g, err);
 	}
-	return status == GPTQ_OK ? report_twice(shards, &twice, problems, err) : status;
+	return status == GPTQ_OK ? report_twice(shards, &g, problems, err) : status;
 }
 
 enum gptq_status gq_shards_open_files(const char *dir, const char *const *names, size_t n_names,
@@ -330,8 +363,7 @@ enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_s
 				 struct gq_problems *problems, struct gptq_error *err)
 {
 	enum gptq_status status = gq_shards_begin(shards, err);
-	struct twice twice = {0};
-	size_t capacity = 0;
+	struct gathering g = {0};
 
 	if (status == GPTQ_OK)
 		shards->items = gq_calloc(1, sizeof(*shards->items));
@@ -342,13 +374,23 @@ enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_s
 	}
 	shards->n = 1;
 	shards->items[0] = (struct gq_shard){.fd = -1, .st = st, .path = gq_strdup(name), .name = gq_strdup(name)};
-	status = shards->items[0].path && shards->items[0].name ? gather(shards, 0, true, &capacity, &twice, err)
+	status = shards->items[0].path && shards->items[0].name ? gather(shards, 0, true, &g, err)
 								: gq_fail_nomem(err);
 	if (status == GPTQ_OK)
-		status = report_twice(shards, &twice, problems, err);
+		status = report_twice(shards, &g, problems, err);
 	if (status != GPTQ_OK)
 		gq_shards_close(shards);
 	return status;
+}
+
+void gq_shards_drop_index(struct gq_shards *shards)
+{
+	if (shards->index)
+		gq_index_free(shards->index);
+	gq_free(shards->index);
+	gq_free(shards->of_entry);
+	shards->index = NULL;
+	shards->of_entry = NULL;
 }
 
 void gq_shards_close(struct gq_shards *shards)
@@ -365,6 +407,7 @@ void gq_shards_close(struct gq_shards *shards)
 	gq_free(shards->items);
 	gq_free(shards->tensors);
 	gq_map_free(&shards->by_name);
+	gq_shards_drop_index(shards);
 	gq_free(shards->index_name);
 	if (shards->lock)
 		pthread_mutex_destroy(shards->lock);

@@ -26,17 +26,19 @@ struct gq_shard {
 	struct gq_st *st; /* NULL if the header could not be read */
 };
 
-/* One tensor. name, shape: borrowed from the file's table. */
+/* One tensor. name: borrowed from the index or the file's table; shape: from the latter. */
 struct gq_tensor {
 	const char *name; /* may hold NUL bytes */
-	size_t name_len;
+	uint32_t name_len;
 	enum gptq_dtype dtype;
-	uint32_t rank;
 	const uint64_t *shape;
+	uint32_t rank;
+	uint32_t shard;
 	uint64_t offset; /* from the start of the file */
 	uint64_t nbytes;
-	uint32_t shard;
 };
+
+struct gq_index;
 
 struct gq_shards {
 	struct gq_shard *items;
@@ -45,7 +47,14 @@ struct gq_shards {
 	pthread_mutex_t *lock;     /* of descriptors: n_open, and fd and users of every file */
 	struct gq_tensor *tensors; /* by shard, in header order */
 	size_t n_tensors;
-	struct gq_map by_name;   /* name -> index in tensors; the first of two of one name */
+	/*
+	 * name -> index in tensors; the first of two of one name. What an index lists whose names ascend is found there,
+	 * and borrows its name from there: that spares a copy of all names and most of the map.
+	 */
+	struct gq_index *index;
+	uint32_t *of_entry;     /* for each entry the index in tensors, plus 1; 0: no file has it. NULL: no such index */
+	struct gq_map by_name;  /* all others */
+	size_t n_names;         /* different ones */
 	char *index_name;       /* "model.safetensors.index.json"; NULL if there is none */
 	char **stray;           /* other *.safetensors below the folder, relative */
 	size_t n_stray;

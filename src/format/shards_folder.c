@@ -106,26 +106,41 @@ static enum gptq_status open_without(const struct gptq_error *why, const char *d
 	return status == GPTQ_OK ? open_top_level(dir, names, n_names, shards, &n, problems, err) : status;
 }
 
+/* By an index that ascends names are found as they are; any other one only tells how many there will be. */
+static bool make_room(struct gq_shards *shards)
+{
+	size_t n = shards->index->n_entries;
+
+	if (!shards->index->ascends)
+		return gq_map_reserve(&shards->by_name, (uint32_t)n);
+	shards->of_entry = gq_calloc(n, sizeof(*shards->of_entry));
+	return shards->of_entry != NULL;
+}
+
 static enum gptq_status open_indexed(const char *dir, const char *index_name, const char *const *names, size_t n_names,
 				     struct gq_shards *shards, struct gq_problems *problems, struct gptq_error *err)
 {
-	struct gq_index index;
+	struct gq_index *index = gq_calloc(1, sizeof(*index));
 	struct gptq_error e;
-	enum gptq_status status = gq_index_read(dir, index_name, &index, &e);
+	enum gptq_status status = index ? gq_index_read(dir, index_name, index, &e) : GPTQ_E_NOMEM;
 
+	if (status != GPTQ_OK)
+		gq_free(index);
 	if (status == GPTQ_E_NOMEM)
 		return gq_fail_nomem(err);
 	if (status != GPTQ_OK)
 		return open_without(&e, dir, names, n_names, shards, problems, err);
+	shards->index = index;
 	shards->index_name = gq_strdup(index_name);
-	status = shards->index_name && gq_map_reserve(&shards->by_name, (uint32_t)index.n_entries)
-			 ? gq_shards_open_all(dir, (const char *const *)index.files, index.n_files, shards, problems, err)
+	status = shards->index_name && make_room(shards)
+			 ? gq_shards_open_all(dir, (const char *const *)index->files, index->n_files, shards, problems, err)
 			 : gq_fail_nomem(err);
 	if (status == GPTQ_OK)
-		status = gq_index_compare(&index, shards, problems, err);
+		status = gq_index_compare(index, shards, problems, err);
 	if (status == GPTQ_OK)
-		status = note_strays(shards, names, n_names, (const char *const *)index.files, index.n_files, err);
-	gq_index_free(&index);
+		status = note_strays(shards, names, n_names, (const char *const *)index->files, index->n_files, err);
+	if (!shards->of_entry)
+		gq_shards_drop_index(shards);
 	return status;
 }
 

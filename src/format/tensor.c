@@ -2,7 +2,7 @@
 /* What a tensor's name says, and a header's text a second time. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "format/shards.h"
+#include "format/index.h"
 
 #include <string.h>
 
@@ -53,7 +53,10 @@ enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struc
 const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n)
 {
 	uint32_t i;
+	size_t entry;
 
+	if (shards->of_entry && gq_index_find(shards->index, name, n, &entry))
+		return shards->of_entry[entry] ? &shards->tensors[shards->of_entry[entry] - 1] : NULL;
 	return gq_map_find(&shards->by_name, name, n, &i) ? &shards->tensors[i] : NULL;
 }
 
@@ -61,8 +64,8 @@ const struct gq_tensor *gq_shards_guess(const struct gq_shards *shards, size_t i
 {
 	const struct gq_tensor *t;
 
-	/* A map with fewer names than there are tensors: some stand twice, and this may be the second of them. */
-	if (i >= shards->n_tensors || shards->by_name.n != shards->n_tensors)
+	/* Fewer names than there are tensors: some stand twice, and this may be the second of them. */
+	if (i >= shards->n_tensors || shards->n_names != shards->n_tensors)
 		return NULL;
 	t = &shards->tensors[i];
 	if (t->name_len != n)

@@ -61,115 +61,6 @@ START_TEST(changes_between_reads)
 }
 END_TEST
 
-START_TEST(index_reading)
-{
-	static const struct {
-		const char *text, *words;
-		uint64_t offset;
-	} bad[] = {
-		{"", "a value is missing", 0},
-		{"[]", "no object \"weight_map\"", 0},
-		{"{}", "no object \"weight_map\"", 0},
-		{"{\"weight_map\": []}", "no object \"weight_map\"", 0},
-		{"{\"weight_map\": {}}", "empty", 15},
-		{"{\"weight_map\": {\"a\": 1}}", "no string", 21},
-		{"{\"weight_map\": {\"a\": \"../x.safetensors\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"b/x.safetensors\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"b\\\\x.safetensors\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"x\\u0000.safetensors\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"x\\u002fy.safetensors\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \".safetensors\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"..\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"x.bin\"}}", "one plain file name", 21},
-		{"{\"weight_map\": {\"a\": \"x.safetensors\", \"\\u0061\": \"x.safetensors\"}}", "stands twice", 38},
-	};
-	struct gq_index index;
-	struct gptq_error err;
-
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		write_text("i.json", bad[i].text);
-		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_E_FORMAT, "%s", bad[i].text);
-		ck_assert_msg(strstr(err.message, bad[i].words) != NULL, "%s: %s", bad[i].text, err.message);
-		ck_assert_msg(err.offset == bad[i].offset, "%s: %llu", bad[i].text, (unsigned long long)err.offset);
-		ck_assert_str_eq(err.file, "./i.json");
-	}
-	write_text("i.json",
-		   "{\"metadata\": {\"total_size\": 1e3}, \"weight_map\": {\"z\": \"b.safetensors\", "
-		   "\"\\u0061\": \"a.safetensors\", \"y\": \"b.safetensors\", \"n\\u0000\": \"a.safetensors\", "
-		   "\"plain \\u0061nd a long run behind it, \\ud83d\\ude00.\": \"b.safetensors\"}}");
-	ck_assert_int_eq(gq_index_read(".", "i.json", &index, &err), GPTQ_OK);
-	ck_assert_uint_eq(index.n_files, 2);
-	ck_assert_str_eq(index.files[0], "a.safetensors");
-	ck_assert_str_eq(index.files[1], "b.safetensors");
-	ck_assert_uint_eq(index.n_entries, 5);
-	ck_assert_str_eq(gq_index_name(&index, &index.entries[0]), "z");
-	ck_assert_uint_eq(index.entries[0].file, 1);
-	ck_assert_str_eq(gq_index_name(&index, &index.entries[1]), "a");
-	ck_assert_uint_eq(index.entries[1].file, 0);
-	ck_assert_uint_eq(index.entries[3].tensor_len, 2);
-	ck_assert_str_eq(gq_index_name(&index, &index.entries[4]), "plain and a long run behind it, \xf0\x9f\x98\x80.");
-	ck_assert_uint_eq(index.entries[4].tensor_len, strlen(gq_index_name(&index, &index.entries[4])));
-	gq_index_free(&index);
-	ck_assert_int_eq(gq_index_read(".", "nowhere.json", &index, &err), GPTQ_E_NOTFOUND);
-}
-END_TEST
-
-/* The names of the same index, in the order and way that is read fast and in others: the same comes out. */
-START_TEST(index_ways)
-{
-	static const char *const good[] = {
-		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
-		" {\"metadata\": {\"x\": [1, {}]}, \"weight_map\" : { \"a\" : \"2.safetensors\" , \"a.b\": "
-		"\"1.safetensors\"\n,\t\"c\":\"1.safetensors\" } , \"more\": {\"a\": {}}}\r\n",
-		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a\\u002eb\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\":\"2.\\u0073afetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
-		"{\"weight\\u005fmap\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
-	};
-	static const char *const bad[] = {
-		"{\"weight_map\":{\"a\":\"1.safetensors\",\"a\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"b\":\"1.safetensors\",\"a\":\"1.safetensors\",\"b\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\"},\"weight_map\":{\"b\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\"},\"x\":1,\"x\":1}",
-		"{\"x\":{\"y\":1,\"y\":1},\"weight_map\":{\"a\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\",}}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\"}} x",
-		"{\"weight_map\":{\"a\":\"1.safetensors\"}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\"",
-		"{\"weight_map\":{\"a\":\"1.safetensors",
-		"{\"weight_map\":{\"a\":\"1.safetensors\" \"b\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"1.safetensorsx\"}}",
-		"{\"weight_map\":{\"a\x01\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\xff\":\"1.safetensors\"}}",
-		"{\"weight_map\":{\"a\":\"1.safetensors\"},\"x\":[}",
-		"[{\"weight_map\":{\"a\":\"1.safetensors\"}}]",
-		"{\"x\":{\"weight_map\":{\"a\":\"1.safetensors\"}}}",
-	};
-	static const char *const names[] = {"a", "a.b", "c"};
-	struct gq_index index;
-	struct gptq_error err;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		write_text("i.json", good[i]);
-		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_OK, "%s: %s", good[i], err.message);
-		ck_assert_uint_eq(index.n_files, 2);
-		ck_assert_str_eq(index.files[0], "1.safetensors");
-		ck_assert_str_eq(index.files[1], "2.safetensors");
-		ck_assert_uint_eq(index.n_entries, 3);
-		for (size_t e = 0; e < 3; e++) {
-			ck_assert_str_eq(gq_index_name(&index, &index.entries[e]), names[e]);
-			ck_assert_uint_eq(index.entries[e].tensor_len, strlen(names[e]));
-			ck_assert_uint_eq(index.entries[e].file, e == 0);
-		}
-		gq_index_free(&index);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		write_text("i.json", bad[i]);
-		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_E_FORMAT, "%s", bad[i]);
-	}
-}
-END_TEST
-
 START_TEST(with_an_index)
 {
 	static const char *const names[] = {"a.safetensors", "b.safetensors", "m.safetensors.index.json",
@@ -440,8 +331,6 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, scratch_enter, scratch_leave);
 	tcase_add_test(tc, changes_between_reads);
-	tcase_add_test(tc, index_reading);
-	tcase_add_test(tc, index_ways);
 	tcase_add_test(tc, with_an_index);
 	tcase_add_test(tc, index_against_shards);
 	tcase_add_test(tc, guesses);
