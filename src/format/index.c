@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/index.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/slurp.h"
 #include "base/tree.h"
@@ -140,9 +141,7 @@ static enum gptq_status read_map(struct gq_index *index, struct gptq_error *err)
 
 static int compare_name(const struct gq_index *index, const struct gq_index_entry *e, const char *name, size_t n)
 {
-	int c = memcmp(gq_index_name(index, e), name, e->tensor_len < n ? e->tensor_len : n);
-
-	return c ? c : (e->tensor_len > n) - (e->tensor_len < n);
+	return gq_compare_bytes(gq_index_name(index, e), e->tensor_len, name, n);
 }
 
 bool gq_index_find(const struct gq_index *index, const char *name, size_t n, size_t *entry)

@@ -7,7 +7,7 @@
  * with names in ASCII, without escapes, each after the one before it byte by byte, so that none stands twice. All of
  * weight_map is read here; around it the scanner goes, as strict as ever. Anything else is left to the slow way.
  */
-#include "base/checked.h"
+#include "base/bytes.h"
 #include "base/json_dup.h"
 #include "base/mem.h"
 #include "format/index_private.h"
@@ -83,10 +83,7 @@ static bool read_shard(struct scan *s, uint32_t *file, enum gptq_status *status,
 
 static bool ascends(const struct scan *s, const struct gq_index_entry *a, const struct gq_index_entry *b)
 {
-	size_t n = a->tensor_len < b->tensor_len ? a->tensor_len : b->tensor_len;
-	int c = memcmp(s->text + a->at, s->text + b->at, n);
-
-	return c < 0 || (c == 0 && a->tensor_len < b->tensor_len);
+	return gq_compare_bytes(s->text + a->at, a->tensor_len, s->text + b->at, b->tensor_len) < 0;
 }
 
 /* The value of "weight_map", from the colon on. False: it is not as usual, or *status says what failed. */

@@ -195,7 +195,6 @@ static enum gptq_status build(char *header, size_t n, uint64_t data_size, const 
 		diagnosis->fault = GQ_ST_SYSTEM;
 		return gq_fail_nomem(err);
 	}
-	gq_map_init(&st->names);
 	st->header = header;
 	st->header_size = n;
 	st->data_start = GQ_ST_PREFIX + (uint64_t)n; /* n was checked against the limit */
@@ -327,7 +326,6 @@ enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_erro
 	strings = at = keep_header ? NULL : gq_malloc_array(size, 1);
 	if (!keep_header && !strings)
 		return gq_fail_nomem(err);
-	gq_map_free(&st->names);
 	gq_free(st->by_offset);
 	st->by_offset = NULL;
 	if (keep_header)
@@ -352,7 +350,6 @@ void gq_st_free(struct gq_st *st)
 {
 	if (!st)
 		return;
-	gq_map_free(&st->names);
 	gq_free(st->shapes);
 	gq_free(st->strings);
 	gq_free(st->metadata);
@@ -360,13 +357,6 @@ void gq_st_free(struct gq_st *st)
 	gq_free(st->tensors);
 	gq_free(st->header);
 	gq_free(st);
-}
-
-const struct gq_st_tensor *gq_st_find(const struct gq_st *st, const char *name, size_t size)
-{
-	uint32_t number;
-
-	return gq_map_find(&st->names, name, size, &number) ? &st->tensors[number] : NULL;
 }
 
 const struct gq_st_meta *gq_st_find_meta(const struct gq_st *st, const char *key)

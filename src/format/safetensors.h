@@ -16,7 +16,6 @@
 #ifndef GQ_FORMAT_SAFETENSORS_H
 #define GQ_FORMAT_SAFETENSORS_H
 
-#include "base/map.h"
 #include "format/sniff.h"
 #include "gptq/gptq.h"
 
@@ -99,7 +98,6 @@ struct gq_st {
 	/* private */
 	char *strings;    /* names, keys and values that had escapes */
 	uint64_t *shapes; /* all dimensions */
-	struct gq_map names;
 };
 
 /*
@@ -127,15 +125,12 @@ enum gptq_status gq_st_sniff_again(enum gptq_status status, const unsigned char 
 				   struct gq_st_diagnosis *diagnosis, struct gptq_error *err);
 
 /*
- * Gives up what only the reading needed, keep_header or not: by_offset, gq_st_find(), and the header's text, from which
- * names that are not lent and metadata move into a smaller place. GPTQ_E_NOMEM is the only failure; nothing is lost then.
+ * Gives up what only the reading needed: by_offset, whether keep_header or not, and the header's text, from which names
+ * that are not lent and metadata move into a smaller place. GPTQ_E_NOMEM is the only failure; nothing is lost then.
  */
 enum gptq_status gq_st_slim(struct gq_st *st, bool keep_header, struct gptq_error *err);
 
 void gq_st_free(struct gq_st *st);
-
-/* The tensor of that name (size bytes); NULL if there is none. */
-const struct gq_st_tensor *gq_st_find(const struct gq_st *st, const char *name, size_t size);
 
 /* The metadata entry of that key (NUL-terminated); NULL if there is none. */
 const struct gq_st_meta *gq_st_find_meta(const struct gq_st *st, const char *key);

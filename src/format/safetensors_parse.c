@@ -137,7 +137,7 @@ static enum gptq_status read_tensor(struct gq_st_parser *p, const struct gq_json
 	status = take_string(p, key, &t->name, &t->name_size);
 	if (status)
 		return status;
-	switch (gq_map_insert(&st->names, t->name, t->name_size, st->n_tensors, &before)) {
+	switch (gq_st_names_add(&p->names, st->tensors, st->n_tensors, &before)) {
 	case GQ_MAP_NEW:
 		break;
 	case GQ_MAP_NOMEM:
@@ -284,7 +284,7 @@ static enum gptq_status take_tables(struct gq_st_parser *p)
 		p->max_tensors = braces;
 	st->tensors = gq_malloc_array((size_t)p->max_tensors + 1, sizeof(*st->tensors));
 	st->shapes = gq_malloc_array(dims, sizeof(*st->shapes));
-	if (!st->tensors || !st->shapes || !gq_map_reserve(&st->names, (uint32_t)p->max_tensors))
+	if (!st->tensors || !st->shapes)
 		return gq_fail_nomem(p->err);
 	return GPTQ_OK;
 }
@@ -333,21 +333,53 @@ static void trim_tables(struct gq_st_parser *p)
 	}
 }
 
-enum gptq_status gq_st_read_table(struct gq_st *st, struct gq_st_diagnosis *diagnosis, struct gptq_error *err)
+/* mapped: names that stand twice are found where they stand. Else *differ tells in the end. */
+static enum gptq_status read_table(struct gq_st *st, bool mapped, bool *differ, struct gq_st_diagnosis *diagnosis,
+				   struct gptq_error *err)
 {
 	struct gq_st_parser p = {.st = st, .diagnosis = diagnosis, .err = err};
 	enum gptq_status status = take_tables(&p);
 
 	if (status)
 		return status;
+	gq_st_names_init(&p.names, mapped);
 	gq_json_init(&p.js, st->header, (size_t)st->header_size, 0);
 	gq_json_dup_init(&p.dup, st->header);
 	p.dup.origin = GQ_ST_PREFIX;
 	gq_map_init(&p.meta_keys);
 	status = read_header(&p);
+	*differ = !status && gq_st_names_differ(&p.names, st->tensors, st->n_tensors);
+	gq_st_names_free(&p.names);
 	gq_map_free(&p.meta_keys);
 	gq_json_dup_free(&p.dup);
 	if (!status)
 		trim_tables(&p);
 	return status;
+}
+
+/* As it was before read_table(). */
+static void forget_table(struct gq_st *st)
+{
+	gq_free(st->tensors);
+	gq_free(st->shapes);
+	gq_free(st->strings);
+	gq_free(st->metadata);
+	st->tensors = NULL;
+	st->shapes = NULL;
+	st->strings = NULL;
+	st->metadata = NULL;
+	st->n_tensors = st->n_metadata = st->metadata_begin = st->metadata_end = 0;
+	st->has_metadata = false;
+}
+
+enum gptq_status gq_st_read_table(struct gq_st *st, struct gq_st_diagnosis *diagnosis, struct gptq_error *err)
+{
+	bool differ;
+	enum gptq_status status = read_table(st, false, &differ, diagnosis, err);
+
+	if (status == GPTQ_E_NOMEM || (!status && differ))
+		return status;
+	/* Something is wrong, and a name that stands twice may be so before it: what comes first is to be told. */
+	forget_table(st);
+	return read_table(st, true, &differ, diagnosis, err);
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/json_dup.h"
+#include "base/map.h"
 #include "format/safetensors.h"
 
 #define GQ_ST_PREFIX 8u /* bytes of the length before the header */
@@ -13,8 +14,30 @@
 __attribute__((format(printf, 4, 5))) enum gptq_status
 gq_st_fail(struct gq_st_diagnosis *diagnosis, struct gptq_error *err, enum gq_st_fault fault, const char *fmt, ...);
 
+#define GQ_ST_RUNS 4
+
+/* The names so far, to see that none stands twice. */
+struct gq_st_names {
+	uint32_t begin[GQ_ST_RUNS]; /* numbers of the tensors whose name is not behind the one before it */
+	uint32_t n_runs;
+	bool mapped; /* more runs than that, or wished so: all are in the map, which tells at once */
+	bool twice;  /* a name that came before the map stands twice */
+	struct gq_map map; /* name -> number */
+};
+
+void gq_st_names_init(struct gq_st_names *names, bool mapped);
+void gq_st_names_free(struct gq_st_names *names);
+
+/* Adds the name of tensor number n, behind n others. GQ_MAP_OLD: it is that of tensor *before. It may tell only later. */
+enum gq_map_result gq_st_names_add(struct gq_st_names *names, const struct gq_st_tensor *tensors, uint32_t n,
+				   uint32_t *before);
+
+/* When all n are added: is none there twice, as far as gq_st_names_add() did not say so? */
+bool gq_st_names_differ(const struct gq_st_names *names, const struct gq_st_tensor *tensors, uint32_t n);
+
 struct gq_st_parser {
 	struct gq_st *st;
+	struct gq_st_names names;
 	struct gq_json js;
 	struct gq_json_dup dup; /* keys that mean nothing to us, and what is below them */
 	struct gq_map meta_keys;
