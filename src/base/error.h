@@ -9,6 +9,7 @@
 #include "gptq/gptq.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /* Clears err, sets status and message; returns status, so that `return gq_fail(err, ...)` reads well. */
 __attribute__((format(printf, 3, 4))) enum gptq_status gq_fail(struct gptq_error *err, enum gptq_status status,
@@ -26,6 +27,9 @@ void gq_error_tensor(struct gptq_error *err, const char *name, size_t length);
 void gq_error_offset(struct gptq_error *err, uint64_t offset);
 __attribute__((format(printf, 2, 3))) void gq_error_found(struct gptq_error *err, const char *fmt, ...);
 __attribute__((format(printf, 2, 3))) void gq_error_expected(struct gptq_error *err, const char *fmt, ...);
+
+/* Printable ASCII alone, as nearly all names are: gq_mask() leaves it as it is. */
+bool gq_is_plain(const char *s, size_t n);
 
 /*
  * Copies n bytes of s into dst (size bytes, NUL-terminated) for people: control characters (C0, DEL, C1,

@@ -39,7 +39,7 @@ enum gq_dtype_kind gq_dtype_kind(enum gptq_dtype dtype)
 bool gq_dtype_from_name(const char *name, size_t n, enum gptq_dtype *dtype)
 {
 	for (unsigned i = 0; i < GQ_N_DTYPES; i++) {
-		if (table[i].name_size == n && memcmp(table[i].name, name, n) == 0) {
+		if (table[i].name_size == n && table[i].name[0] == name[0] && memcmp(table[i].name, name, n) == 0) {
 			*dtype = (enum gptq_dtype)i;
 			return true;
 		}

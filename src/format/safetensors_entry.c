@@ -199,9 +199,17 @@ static inline const char *number(const char *s, const char *end, uint64_t *value
 	return s == first || (*first == '0' && s - first > 1) || s >= end ? NULL : s;
 }
 
-static const char *fast_dtype(const char *s, const char *end, struct gq_st_tensor *t)
+/* Nearly always it is the one of the tensor before (NULL: there is none). */
+static const char *fast_dtype(const char *s, const char *end, const struct gq_st_tensor *before, struct gq_st_tensor *t)
 {
-	const char *quote = memchr(s, '"', (size_t)(end - s) < 16 ? (size_t)(end - s) : 16);
+	const char *same = before ? gptq_dtype_name(before->dtype) : "", *quote;
+	size_t n = strlen(same);
+
+	if (n && (size_t)(end - s) > n && memcmp(s, same, n) == 0 && s[n] == '"') {
+		t->dtype = before->dtype;
+		return s + n + 1;
+	}
+	quote = memchr(s, '"', (size_t)(end - s) < 16 ? (size_t)(end - s) : 16);
 
 	return quote && gq_dtype_from_name(s, (size_t)(quote - s), &t->dtype) ? quote + 1 : NULL;
 }
@@ -236,7 +244,7 @@ static bool read_usual_entry(struct gq_st_parser *p, struct gq_st_tensor *t)
 		s = literal(s, end, i ? "," : "{", 1);
 		if ((next = literal(s, end, "\"dtype\":\"", 9))) {
 			field = F_DTYPE;
-			s = fast_dtype(next, end, t);
+			s = fast_dtype(next, end, t > p->st->tensors ? t - 1 : NULL, t);
 		} else if ((next = literal(s, end, "\"shape\":[", 9))) {
 			field = F_SHAPE;
 			t->rank = 0;

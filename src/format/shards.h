@@ -8,6 +8,7 @@
 #include "format/safetensors.h"
 
 #include <pthread.h>
+#include <string.h>
 
 /*
  * One file. Its descriptor is opened when needed. That the file is still what it was is checked whenever it is opened,
@@ -79,8 +80,21 @@ enum gptq_status gq_shards_adopt(struct gq_st *st, const char *name, struct gq_s
 
 void gq_shards_close(struct gq_shards *shards);
 
-/* Is it the tensor `suffix` of some module, "a.b.suffix" or "suffix" alone? Then *module_len is that of "a.b", or 0. */
-bool gq_tensor_is(const struct gq_tensor *tensor, const char *suffix, size_t *module_len);
+/*
+ * Is it the tensor `suffix` of some module, "a.b.suffix" or "suffix" alone? Then *module_len is that of "a.b", or 0.
+ * Here, and so built into its callers, where the suffix is a constant: each tensor is asked several times.
+ */
+static inline bool gq_tensor_is(const struct gq_tensor *tensor, const char *suffix, size_t *module_len)
+{
+	size_t n = tensor->name_len, m = strlen(suffix);
+
+	if (n < m || memcmp(tensor->name + n - m, suffix, m) != 0)
+		return false;
+	if (n > m && tensor->name[n - m - 1] != '.')
+		return false;
+	*module_len = n == m ? 0 : n - m - 1;
+	return true;
+}
 
 /*
  * Makes sure that the text of a shard's header is in memory (items[shard].st->header): it is given up after opening

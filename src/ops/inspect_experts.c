@@ -27,9 +27,14 @@ static bool is_router(const struct gq_layer *l)
 	static const char *const last[] = {"gate", "router", "shared_expert_gate"};
 	size_t at;
 
-	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
-		if (has_part(l->name, l->name_len, last[i], &at) && at + strlen(last[i]) == l->name_len)
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+		size_t m = strlen(last[i]);
+
+		/* The end first: it is the cheaper question, and nearly always settles it. */
+		if (l->name_len >= m && memcmp(l->name + l->name_len - m, last[i], m) == 0 &&
+		    has_part(l->name, l->name_len, last[i], &at) && at + m == l->name_len)
 			return true;
+	}
 	return false;
 }
 

@@ -182,15 +182,6 @@ static enum gptq_status group_findings(struct gq_inspection *in, struct gptq_err
 
 /* -------------------------------------------------------------------------------------------------------- files */
 
-/* Printable ASCII alone, as nearly all names are: nothing to mask. */
-static bool is_plain_text(const struct gq_tensor *t)
-{
-	for (size_t i = 0; i < t->name_len; i++)
-		if ((unsigned char)t->name[i] < 0x20 || (unsigned char)t->name[i] > 0x7e)
-			return false;
-	return true;
-}
-
 static enum gptq_status header_findings(struct gq_inspection *in, struct gptq_error *err)
 {
 	const struct gq_shards *shards = &in->source.shards;
@@ -215,7 +206,7 @@ static enum gptq_status header_findings(struct gq_inspection *in, struct gptq_er
 		const struct gq_tensor *t = &shards->tensors[i];
 		char masked[512];
 
-		if (is_plain_text(t))
+		if (gq_is_plain(t->name, t->name_len))
 			continue;
 		gq_mask(masked, sizeof(masked), t->name, t->name_len, false);
 		if (strlen(masked) == t->name_len || t->name_len > 500)

@@ -2,6 +2,7 @@
 #include "quant/layer.h"
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/mem.h"
 
@@ -373,10 +374,19 @@ static void at_fault(const struct gq_shards *shards, const struct gq_layer *l, s
 static int by_name(const void *a, const void *b)
 {
 	const struct gq_layer *x = a, *y = b;
-	size_t n = x->name_len < y->name_len ? x->name_len : y->name_len;
-	int c = n ? memcmp(x->name, y->name, n) : 0;
 
-	return c ? c : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+	return gq_compare_bytes(x->name, x->name_len, y->name, y->name_len);
+}
+
+/* Files are mostly written in the order of names, and then nothing is to be moved. */
+static void sort_layers(struct gq_layers *layers)
+{
+	for (size_t i = 1; i < layers->n; i++) {
+		if (by_name(&layers->items[i - 1], &layers->items[i]) <= 0)
+			continue;
+		qsort(layers->items, layers->n, sizeof(*layers->items), by_name);
+		break;
+	}
 }
 
 static bool is_first_of_its_name(const struct gq_shards *shards, size_t i)
@@ -430,8 +440,7 @@ enum gptq_status gq_layers_find(const struct gq_shards *shards, gq_claim_fn clai
 		gq_layers_free(layers);
 		return status;
 	}
-	if (layers->n)
-		qsort(layers->items, layers->n, sizeof(*layers->items), by_name);
+	sort_layers(layers);
 	return GPTQ_OK;
 }
 
