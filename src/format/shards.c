@@ -298,9 +298,11 @@ static enum gptq_status gather(struct gq_shards *shards, uint32_t i, bool keep, 
 		return gq_fail(err, GPTQ_E_LIMIT, "more than 2^32 tensors");
 	if (shards->n_tensors + st->n_tensors > g->capacity || !shards->tensors) {
 		size_t wanted = shards->n_tensors + st->n_tensors, half_more = g->capacity + g->capacity / 2;
+		size_t listed = shards->index ? shards->index->n_entries : 0; /* mostly these are all */
 		void *grown;
 
 		wanted = wanted > half_more ? wanted : half_more;
+		wanted = wanted > listed ? wanted : listed;
 		grown = gq_realloc_array(shards->tensors, wanted, sizeof(*shards->tensors));
 		if (!grown)
 			return gq_fail_nomem(err);

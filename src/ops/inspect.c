@@ -269,19 +269,17 @@ static enum gptq_status survey(struct gq_inspection *in, struct gptq_error *err)
 static enum gptq_status fill_tensor(const struct gq_inspection *in, const struct gq_tensor *t,
 				    struct gptq_tensor_info *info, struct gptq_error *err)
 {
-	const char *shard = in->source.shards.items[t->shard].name;
-	char name[2048], file[512];
+	char name[2048];
 
 	gq_mask(name, sizeof(name), t->name, t->name_len, false);
-	gq_mask(file, sizeof(file), shard, strlen(shard), false);
-	*info = (struct gptq_tensor_info){.name = gq_strdup(name),
+	*info = (struct gptq_tensor_info){.name = gq_arena_text(in->arena, name),
 					  .dtype = gptq_dtype_name(t->dtype),
-					  .shape = gq_malloc_array(t->rank, sizeof(*info->shape)),
+					  .shape = gq_arena_take(in->arena, t->rank, sizeof(*info->shape)),
 					  .rank = t->rank,
 					  .nbytes = t->nbytes,
 					  .offset = t->offset,
-					  .shard = gq_strdup(file)};
-	if (!info->name || !info->shape || !info->shard)
+					  .shard = in->shard_names[t->shard]};
+	if (!info->name || !info->shape)
 		return gq_fail_nomem(err);
 	memcpy(info->shape, t->shape, t->rank * sizeof(*info->shape));
 	return GPTQ_OK;
@@ -339,6 +337,8 @@ static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
 	status = fill_label(in, err);
 	if (status == GPTQ_OK)
 		status = fill_config(in, err);
+	if (status == GPTQ_OK)
+		status = gq_inspect_name_shards(in, err);
 	if (status == GPTQ_OK && s->layers.n && !r->headers_only)
 		status = survey(in, err);
 	if (status == GPTQ_OK)
@@ -384,15 +384,19 @@ static enum gptq_status end(struct gq_inspection *in, enum gptq_status status, s
 
 static enum gptq_status begin(struct gq_inspection *in, const char *path, struct gptq_error *err)
 {
+	struct gq_report *own;
 	char masked[4096];
 
 	if (in->options->struct_size != sizeof(*in->options))
 		return gq_fail(err, GPTQ_E_ARG, "options.struct_size is not that of this library's options");
 	gq_mask(masked, sizeof(masked), path, strlen(path), false);
-	in->report = gq_calloc(1, sizeof(*in->report));
-	if (in->report)
-		in->report->path = gq_strdup(masked);
-	return in->report && in->report->path ? GPTQ_OK : gq_fail_nomem(err);
+	own = gq_calloc(1, sizeof(*own));
+	if (!own)
+		return gq_fail_nomem(err);
+	in->report = &own->report;
+	in->arena = &own->arena;
+	in->report->path = gq_strdup(masked);
+	return in->report->path ? GPTQ_OK : gq_fail_nomem(err);
 }
 
 enum gptq_status gptq_inspect(const char *path, const struct gptq_inspect_options *options,

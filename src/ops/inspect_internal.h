@@ -12,11 +12,18 @@
 #ifndef GQ_OPS_INSPECT_INTERNAL_H
 #define GQ_OPS_INSPECT_INTERNAL_H
 
+#include "base/arena.h"
 #include "ops/settle.h"
 
 /* What only the inspection itself needs of a layer. */
 struct gq_layer_notes {
 	uint64_t n_harmful_zero_scales; /* (group, column) pairs with scale 0 where some q != z */
+};
+
+/* A report and what is its own beside it. */
+struct gq_report {
+	struct gptq_inspect_report report; /* what callers see */
+	struct gq_arena arena;             /* names and shapes of layers and tensors */
 };
 
 struct gq_inspection {
@@ -28,6 +35,8 @@ struct gq_inspection {
 	struct gq_style_choice styles[GQ_N_WIDTHS]; /* how v1 is read */
 	struct gq_layer_notes *notes;
 	struct gptq_inspect_report *report;
+	struct gq_arena *arena; /* the report's */
+	char **shard_names;     /* of every shard, masked; in the arena */
 };
 
 /* Adds a finding; text is formatted. `where` may be NULL. */
@@ -41,6 +50,8 @@ __attribute__((format(printf, 5, 6))) enum gptq_status gq_find_layer(struct gq_i
 /* The style in which a layer's v1 lanes are read: LANE where it is open. */
 enum gptq_v1_style gq_inspect_style(const struct gq_inspection *in, size_t layer);
 
+/* Fills shard_names, by which layers and tensors name their shards: each name is there once. */
+enum gptq_status gq_inspect_name_shards(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_layers(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_config_findings(struct gq_inspection *in, struct gptq_error *err);
 enum gptq_status gq_inspect_expert_findings(struct gq_inspection *in, struct gptq_error *err);
@@ -51,9 +62,6 @@ enum gptq_status gq_inspect_digests(struct gq_inspection *in, struct gptq_error 
 
 /* Are groups and zero points of a surveyed layer beyond doubt? */
 bool gq_zeros_known(const struct gq_inspection *in, size_t layer);
-
-/* Name of a layer, masked, NUL-terminated, to be freed. */
-char *gq_layer_label(const struct gq_layer *layer);
 
 /* One finding for all layers of a kind, at the first of them. */
 struct gq_tally {

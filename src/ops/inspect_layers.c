@@ -14,14 +14,6 @@ enum gptq_v1_style gq_inspect_style(const struct gq_inspection *in, size_t layer
 	return style == GPTQ_STYLE_NONE ? GPTQ_STYLE_LANE : style;
 }
 
-char *gq_layer_label(const struct gq_layer *layer)
-{
-	char masked[1024];
-
-	gq_mask(masked, sizeof(masked), layer->name, layer->name_len, false);
-	return gq_strdup(masked);
-}
-
 static int by_string(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -43,19 +35,12 @@ static enum gptq_status fill_shards(const struct gq_inspection *in, const struct
 		if (!known)
 			numbers[n++] = tensors[i]->shard;
 	}
-	info->shards = gq_calloc(n, sizeof(*info->shards));
+	info->n_shards = n;
+	info->shards = n == 1 ? &in->shard_names[numbers[0]] : gq_arena_take(in->arena, n, sizeof(*info->shards));
 	if (!info->shards)
 		return gq_fail_nomem(err);
-	for (size_t i = 0; i < n; i++) {
-		const char *name = in->source.shards.items[numbers[i]].name;
-		char masked[512];
-
-		gq_mask(masked, sizeof(masked), name, strlen(name), false);
-		info->shards[i] = gq_strdup(masked);
-		if (!info->shards[i])
-			return gq_fail_nomem(err);
-		info->n_shards++;
-	}
+	for (size_t i = 0; i < n && n > 1; i++)
+		info->shards[i] = in->shard_names[numbers[i]];
 	qsort(info->shards, info->n_shards, sizeof(*info->shards), by_string);
 	return GPTQ_OK;
 }
@@ -247,6 +232,7 @@ static enum gptq_status fill_layer(struct gq_inspection *in, size_t i, struct gp
 	struct gptq_inspect_report *r = in->report;
 	struct gptq_layer_info *info = &r->layers[i];
 	const struct gq_tensor *packed[] = {l->qweight, l->qzeros, l->scales, l->g_idx};
+	char masked[1024];
 
 	*info = (struct gptq_layer_info){.bits = l->pack.bits,
 					 .word_bits = l->pack.word_bits,
@@ -261,7 +247,8 @@ static enum gptq_status fill_layer(struct gq_inspection *in, size_t i, struct gp
 					 .shift_bar = (double)NAN,
 					 .scale_min = (double)NAN,
 					 .scale_max = (double)NAN};
-	info->name = gq_layer_label(l);
+	gq_mask(masked, sizeof(masked), l->name, l->name_len, false);
+	info->name = gq_arena_text(in->arena, masked);
 	if (!info->name)
 		return gq_fail_nomem(err);
 	r->n_layers = i + 1;

@@ -4,6 +4,8 @@
 #include "ops/inspect_internal.h"
 #include "ops/readers.h"
 
+#include <string.h>
+
 const char *gptq_reader_answer_name(enum gptq_reader_answer answer)
 {
 	static const char *const names[] = {"reads right", "refuses", "silently wrong", "not known"};
@@ -31,13 +33,23 @@ enum gptq_status gq_inspect_readers(struct gq_inspection *in, struct gptq_error 
 	return status;
 }
 
-static void free_layer(struct gptq_layer_info *l)
+enum gptq_status gq_inspect_name_shards(struct gq_inspection *in, struct gptq_error *err)
 {
-	for (size_t i = 0; i < l->n_shards; i++)
-		gq_free(l->shards[i]);
-	gq_free(l->shards);
-	gq_free(l->name);
-	gq_free(l->weights_sha256);
+	const struct gq_shards *shards = &in->source.shards;
+
+	in->shard_names = gq_arena_take(in->arena, shards->n, sizeof(*in->shard_names));
+	if (!in->shard_names)
+		return gq_fail_nomem(err);
+	for (size_t i = 0; i < shards->n; i++) {
+		const char *name = shards->items[i].name;
+		char masked[512];
+
+		gq_mask(masked, sizeof(masked), name, strlen(name), false);
+		in->shard_names[i] = gq_arena_text(in->arena, masked);
+		if (!in->shard_names[i])
+			return gq_fail_nomem(err);
+	}
+	return GPTQ_OK;
 }
 
 void gptq_inspect_report_free(struct gptq_inspect_report *r)
@@ -50,13 +62,9 @@ void gptq_inspect_report_free(struct gptq_inspect_report *r)
 		gq_free(r->label_sources[i].value);
 	}
 	for (size_t i = 0; i < r->n_layers; i++)
-		free_layer(&r->layers[i]);
-	for (size_t i = 0; i < r->n_tensors; i++) {
-		gq_free(r->tensors[i].name);
-		gq_free(r->tensors[i].shape);
-		gq_free(r->tensors[i].shard);
+		gq_free(r->layers[i].weights_sha256);
+	for (size_t i = 0; i < r->n_tensors; i++)
 		gq_free(r->tensors[i].digest);
-	}
 	for (size_t i = 0; i < r->n_findings; i++) {
 		gq_free(r->findings[i].where);
 		gq_free(r->findings[i].text);
@@ -73,5 +81,6 @@ void gptq_inspect_report_free(struct gptq_inspect_report *r)
 	gq_free(r->other.name);
 	gq_free(r->other.text);
 	gq_free(r->weights_digest);
+	gq_arena_free(&((struct gq_report *)r)->arena);
 	gq_free(r);
 }
