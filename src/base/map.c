@@ -56,6 +56,11 @@ uint64_t gq_siphash13(const uint64_t secret[2], const void *data, size_t n)
 void gq_map_init(struct gq_map *map)
 {
 	memset(map, 0, sizeof(*map));
+}
+
+/* With the first slots, since most maps of small things stay empty. */
+static void draw_secret(struct gq_map *map)
+{
 	if (getrandom(map->secret, sizeof(map->secret), GRND_NONBLOCK) != (ssize_t)sizeof(map->secret)) {
 		/* An old kernel or an early boot: guessable only by who sees this process's clock and addresses. */
 		struct timespec now = {0};
@@ -121,6 +126,8 @@ static bool set_slots(struct gq_map *map, uint32_t n_slots)
 			slot = (slot + 1) & (n_slots - 1);
 		slots[slot] = map->slots[i];
 	}
+	if (!map->n_slots)
+		draw_secret(map);
 	gq_free(map->slots);
 	map->slots = slots;
 	map->n_slots = n_slots;
@@ -158,10 +165,11 @@ static bool grow(struct gq_map *map)
 
 enum gq_map_result gq_map_insert(struct gq_map *map, const char *key, size_t size, uint32_t value, uint32_t *old)
 {
-	uint32_t hash = (uint32_t)gq_siphash13(map->secret, key, size), slot;
+	uint32_t hash, slot;
 
 	if (!grow(map))
 		return GQ_MAP_NOMEM;
+	hash = (uint32_t)gq_siphash13(map->secret, key, size);
 	slot = probe(map, key, size, hash, &map->steps);
 	if (map->slots[slot].number) {
 		if (old)

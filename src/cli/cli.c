@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -17,9 +18,19 @@
 void cli_keep_memory(void)
 {
 #if defined(__GLIBC__)
+	enum { HEAP = 64 << 20 };
+	char *begin = sbrk(0), *end;
+	void *volatile more; /* or compilers would leave it out */
+
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	(void)mallopt(M_TOP_PAD, HEAP);
+	more = malloc(1 << 20); /* more than there is: the heap grows */
+	free(more);
 	(void)mallopt(M_TOP_PAD, 1 << 20);
+	end = sbrk(0);
+	if (end > begin)
+		(void)madvise(begin, (size_t)(end - begin), MADV_HUGEPAGE);
 #endif
 }
 

@@ -48,7 +48,11 @@ START_TEST(secrets_differ)
 
 	gq_map_init(&a);
 	gq_map_init(&b);
+	ck_assert_int_eq(gq_map_insert(&a, "x", 1, 0, NULL), GQ_MAP_NEW);
+	ck_assert_int_eq(gq_map_insert(&b, "x", 1, 0, NULL), GQ_MAP_NEW);
 	ck_assert(memcmp(a.secret, b.secret, sizeof(a.secret)) != 0);
+	gq_map_free(&a);
+	gq_map_free(&b);
 }
 END_TEST
 
