@@ -119,13 +119,12 @@ static void add_pair(cJSON *root, const char *key, enum gptq_tristate label, enu
 	add_tristate(o, "data", data);
 }
 
-static void add_layers(cJSON *root, const struct gptq_inspect_report *r)
+static void print_layers(struct json_stream *s, const struct gptq_inspect_report *r)
 {
-	cJSON *list = json_add_array(root, "layers");
-
+	json_stream_array(s, "layers");
 	for (size_t i = 0; i < r->n_layers; i++) {
 		const struct gptq_layer_info *l = &r->layers[i];
-		cJSON *o = json_add_item(list), *shards;
+		cJSON *o = json_object(), *shards;
 
 		json_add_string(o, "name", l->name);
 		json_add_number(o, "bits", l->bits);
@@ -151,16 +150,17 @@ static void add_layers(cJSON *root, const struct gptq_inspect_report *r)
 			json_add_item_string(shards, l->shards[k]);
 		if (r->digest_asked)
 			json_add_string(o, "weights_sha256", l->weights_sha256);
+		json_stream_item(s, o);
 	}
+	json_stream_array_end(s);
 }
 
-static void add_tensors(cJSON *root, const struct gptq_inspect_report *r)
+static void print_tensors(struct json_stream *s, const struct gptq_inspect_report *r)
 {
-	cJSON *list = json_add_array(root, "tensors");
-
+	json_stream_array(s, "tensors");
 	for (size_t i = 0; i < r->n_tensors; i++) {
 		const struct gptq_tensor_info *t = &r->tensors[i];
-		cJSON *o = json_add_item(list), *shape;
+		cJSON *o = json_object(), *shape;
 
 		json_add_string(o, "name", t->name);
 		json_add_string(o, "dtype", t->dtype);
@@ -172,7 +172,9 @@ static void add_tensors(cJSON *root, const struct gptq_inspect_report *r)
 		json_add_number(o, "offset", t->offset);
 		if (t->digest)
 			json_add_string(o, "digest", t->digest);
+		json_stream_item(s, o);
 	}
+	json_stream_array_end(s);
 }
 
 static void add_stats(cJSON *root, const struct gptq_inspect_report *r)
@@ -239,9 +241,11 @@ static void add_totals(cJSON *root, const struct gptq_inspect_report *r)
 	json_add_number(o, "unquantised_modules", r->n_plain_modules);
 }
 
+/* Layers and tensors may be hundreds of thousands: these are printed one by one. */
 void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const struct inspect_view *view)
 {
 	cJSON *root = json_object(), *bits;
+	struct json_stream s;
 	char key[8];
 
 	json_add_string(root, "path", r->path);
@@ -259,9 +263,12 @@ void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const st
 	add_group_size(root, r->group_size);
 	add_pair(root, "sym", r->sym_label, r->sym_data);
 	add_pair(root, "act_order", r->act_order_label, r->act_order_data);
-	add_layers(root, r);
+	json_stream_begin(&s, out);
+	json_stream_members(&s, root);
+	print_layers(&s, r);
 	if (view->tensors)
-		add_tensors(root, r);
+		print_tensors(&s, r);
+	root = json_object();
 	if (view->stats)
 		add_stats(root, r);
 	add_totals(root, r);
@@ -270,7 +277,8 @@ void inspect_print_json(FILE *out, const struct gptq_inspect_report *r, const st
 		add_readers(root, r);
 	if (r->digest_asked)
 		json_add_string(root, "weights_digest", r->weights_digest);
-	json_print(out, root);
+	json_stream_members(&s, root);
+	json_stream_end(&s);
 }
 
 void inspect_print_failure_json(FILE *out, const char *path, const struct gptq_error *err)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static cJSON *need(cJSON *item)
 {
@@ -110,13 +111,73 @@ void json_add_error(cJSON *to, const struct gptq_error *err)
 	json_add_string(o, "expected", err->expected[0] ? err->expected : NULL);
 }
 
-void json_print(FILE *out, cJSON *root)
+/* The text of an item, which is freed; cJSON_free() it. */
+static char *text_of(cJSON *item)
 {
-	char *text = cJSON_PrintUnformatted(root);
+	char *text = cJSON_PrintUnformatted(item);
 
 	if (!text)
 		need(NULL);
+	cJSON_Delete(item);
+	return text;
+}
+
+void json_print(FILE *out, cJSON *root)
+{
+	char *text = text_of(root);
+
 	fprintf(out, "%s\n", text);
 	cJSON_free(text);
-	cJSON_Delete(root);
+}
+
+void json_stream_begin(struct json_stream *s, FILE *out)
+{
+	*s = (struct json_stream){.out = out};
+	fputc('{', out);
+}
+
+static void separate(struct json_stream *s)
+{
+	if (s->more)
+		fputc(',', s->out);
+	s->more = true;
+}
+
+void json_stream_members(struct json_stream *s, cJSON *object)
+{
+	char *text = text_of(object);
+	size_t n = strlen(text);
+
+	if (n > 2) { /* without its braces */
+		separate(s);
+		fwrite(text + 1, 1, n - 2, s->out);
+	}
+	cJSON_free(text);
+}
+
+void json_stream_array(struct json_stream *s, const char *key)
+{
+	separate(s);
+	fprintf(s->out, "\"%s\":[", key);
+	s->more = false;
+}
+
+void json_stream_item(struct json_stream *s, cJSON *item)
+{
+	char *text = text_of(item);
+
+	separate(s);
+	fputs(text, s->out);
+	cJSON_free(text);
+}
+
+void json_stream_array_end(struct json_stream *s)
+{
+	fputc(']', s->out);
+	s->more = true;
+}
+
+void json_stream_end(struct json_stream *s)
+{
+	fputs("}\n", s->out);
 }

@@ -25,4 +25,19 @@ void json_add_error(cJSON *to, const struct gptq_error *err);   /* the member "e
 /* Prints the object on one line and frees it. */
 void json_print(FILE *out, cJSON *root);
 
+/*
+ * The same for an object that may become large: it is printed as it comes, members and items of arrays one by one, so
+ * that no more than one of them is in memory. What is handed over is freed.
+ */
+struct json_stream {
+	FILE *out;
+	bool more; /* something stands before what comes next in this object or array */
+};
+void json_stream_begin(struct json_stream *s, FILE *out);
+void json_stream_members(struct json_stream *s, cJSON *object); /* all that the object has */
+void json_stream_array(struct json_stream *s, const char *key); /* a plain key; its items follow ... */
+void json_stream_item(struct json_stream *s, cJSON *item);
+void json_stream_array_end(struct json_stream *s);              /* ... up to here */
+void json_stream_end(struct json_stream *s);
+
 #endif
