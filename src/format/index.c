@@ -205,6 +205,7 @@ static void keep_names(struct gq_index *index, bool ascends)
 	text = gq_realloc_array(index->text, used, 1);
 	entries = gq_realloc_array(index->entries, index->n_entries, sizeof(*index->entries));
 	index->text = text ? text : index->text;
+	index->text_size = used;
 	index->entries = entries ? entries : index->entries;
 }
 

@@ -9,6 +9,7 @@
 struct gq_index {
 	char *name; /* its path, for messages */
 	char *text; /* the names, one behind the other: no JSON any more */
+	size_t text_size;
 	struct gq_json_tree tree; /* only while it is read, and only if it is not as usual */
 	char **files; /* the shards it names, each once, sorted */
 	size_t n_files;

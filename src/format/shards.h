@@ -96,6 +96,12 @@ static inline bool gq_tensor_is(const struct gq_tensor *tensor, const char *suff
 	return true;
 }
 
+/* The name of a tensor as NUL-terminated text that gq_shards_take_names() gives away; NULL if it does not lie there. */
+char *gq_shards_kept_name(const struct gq_shards *shards, const struct gq_tensor *tensor);
+
+/* Before closing: such names belong to the caller from now on, all to be freed by one gq_free(). NULL if there are none. */
+char *gq_shards_take_names(struct gq_shards *shards);
+
 /*
  * Makes sure that the text of a shard's header is in memory (items[shard].st->header): it is given up after opening
  * unless it holds a label, and read again here. What gq_shard_fd and reading give.

@@ -16,6 +16,25 @@ bool gq_shards_hold_qzeros(const struct gq_shards *shards)
 	return false;
 }
 
+char *gq_shards_kept_name(const struct gq_shards *shards, const struct gq_tensor *tensor)
+{
+	uintptr_t begin, at = (uintptr_t)tensor->name;
+
+	if (!shards->of_entry)
+		return NULL;
+	begin = (uintptr_t)shards->index->text;
+	return at >= begin && at - begin < shards->index->text_size ? shards->index->text + (at - begin) : NULL;
+}
+
+char *gq_shards_take_names(struct gq_shards *shards)
+{
+	char *names = shards->index ? shards->index->text : NULL;
+
+	if (names)
+		shards->index->text = NULL;
+	return names;
+}
+
 enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struct gptq_error *err)
 {
 	struct gq_st *st = shards->items[shard].st;

@@ -269,10 +269,14 @@ static enum gptq_status survey(struct gq_inspection *in, struct gptq_error *err)
 static enum gptq_status fill_tensor(const struct gq_inspection *in, const struct gq_tensor *t,
 				    struct gptq_tensor_info *info, struct gptq_error *err)
 {
-	char name[2048];
+	char name[2048], *kept = gq_shards_kept_name(&in->source.shards, t);
 
-	gq_mask(name, sizeof(name), t->name, t->name_len, false);
-	*info = (struct gptq_tensor_info){.name = gq_arena_text(in->arena, name),
+	/* Names are most of what tensors take: end() moves those that need no mask over to the report. */
+	if (!kept || t->name_len >= sizeof(name) || !gq_is_plain(kept, t->name_len)) {
+		gq_mask(name, sizeof(name), t->name, t->name_len, false);
+		kept = gq_arena_text(in->arena, name);
+	}
+	*info = (struct gptq_tensor_info){.name = kept,
 					  .dtype = gptq_dtype_name(t->dtype),
 					  .shape = gq_arena_take(in->arena, t->rank, sizeof(*info->shape)),
 					  .rank = t->rank,
@@ -372,6 +376,8 @@ static enum gptq_status end(struct gq_inspection *in, enum gptq_status status, s
 {
 	if (in->surveyed)
 		gq_survey_free(&in->survey);
+	if (in->report)
+		((struct gq_report *)in->report)->names = gq_shards_take_names(&in->source.shards);
 	gq_source_close(&in->source);
 	gq_free(in->formats);
 	gq_free(in->notes);

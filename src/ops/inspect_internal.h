@@ -23,7 +23,8 @@ struct gq_layer_notes {
 /* A report and what is its own beside it. */
 struct gq_report {
 	struct gptq_inspect_report report; /* what callers see */
-	struct gq_arena arena;             /* names and shapes of layers and tensors */
+	struct gq_arena arena;             /* names and shapes of layers and tensors ... */
+	char *names;                       /* ... and those names that came over from the index as they are */
 };
 
 struct gq_inspection {

@@ -82,5 +82,6 @@ void gptq_inspect_report_free(struct gptq_inspect_report *r)
 	gq_free(r->other.text);
 	gq_free(r->weights_digest);
 	gq_arena_free(&((struct gq_report *)r)->arena);
+	gq_free(((struct gq_report *)r)->names);
 	gq_free(r);
 }
