@@ -48,12 +48,13 @@ size_t gq_utf8_valid_prefix(const char *s, size_t n)
 
 	while (i < n) {
 		uint32_t c;
-		uint64_t eight;
+		uint64_t v[4];
 		size_t len;
 
-		/* Headers are almost all ASCII: eight bytes at a time while no high bit is set. */
-		if (n - i >= 8 && (memcpy(&eight, s + i, 8), (eight & 0x8080808080808080u) == 0)) {
-			i += 8;
+		/* Headers are almost all ASCII: 32 bytes at a time while no high bit is set. */
+		if (n - i >= sizeof(v) &&
+		    (memcpy(v, s + i, sizeof(v)), ((v[0] | v[1] | v[2] | v[3]) & 0x8080808080808080u) == 0)) {
+			i += sizeof(v);
 			continue;
 		}
 		len = gq_utf8_next(s + i, n - i, &c);
