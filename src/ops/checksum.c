@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -58,6 +59,7 @@ static void digest_end(struct digest *d, char *hex)
 static enum gptq_status digest_tensor(struct gq_inspection *in, const struct gq_tensor *t, const EVP_MD *md,
 				      unsigned char *buffer, char *hex, struct gptq_error *err)
 {
+	const char *file = in->source.shards.items[t->shard].name;
 	struct digest d;
 	enum gptq_status status = digest_begin(&d, md, err);
 
@@ -67,8 +69,10 @@ static enum gptq_status digest_tensor(struct gq_inspection *in, const struct gq_
 		status = gq_check_cancel(in->options->hooks, err);
 		if (status == GPTQ_OK)
 			status = gq_tensor_read_at(&in->source.shards, t, at, buffer, n, err);
-		if (status == GPTQ_OK)
-			digest_add(&d, buffer, n);
+		if (status != GPTQ_OK)
+			break;
+		digest_add(&d, buffer, n);
+		gq_step_done(in, file, n);
 	}
 	if (status == GPTQ_OK)
 		digest_end(&d, hex);
@@ -105,8 +109,10 @@ static enum gptq_status digest_blob(struct gq_inspection *in, const char *path, 
 		status = gq_check_cancel(in->options->hooks, err);
 		if (status == GPTQ_OK)
 			status = gq_pread_full(fd, buffer, n, at, path, err);
-		if (status == GPTQ_OK)
-			digest_add(&d, buffer, n);
+		if (status != GPTQ_OK)
+			break;
+		digest_add(&d, buffer, n);
+		gq_step_done(in, gq_path_base(path), n);
 	}
 	if (status == GPTQ_OK)
 		digest_end(&d, hex);
@@ -115,22 +121,27 @@ static enum gptq_status digest_blob(struct gq_inspection *in, const char *path, 
 	return status;
 }
 
-/* A link into a cache's blobs: its target's name is the digest of its bytes. Anything else is none of ours. */
-static enum gptq_status check_blob(struct gq_inspection *in, const char *path, const char *place, unsigned char *buffer,
-				   struct gptq_error *err)
-{
-	char target[4096], hex[2 * EVP_MAX_MD_SIZE + 1];
-	ssize_t n = readlink(path, target, sizeof(target) - 1);
-	enum gptq_status status;
-	const char *name;
+/* What is done with each link into a cache's blobs; place: how the checkpoint calls it, name: the blob's. */
+typedef enum gptq_status (*blob_fn)(struct gq_inspection *in, const char *path, const char *place, const char *name,
+				    void *ctx, struct gptq_error *err);
 
-	if (n <= 0)
-		return GPTQ_OK;
-	target[n] = '\0';
-	name = gq_path_base(target);
-	if (!strstr(target, "blobs/") || !(is_hex(name, 64) || is_hex(name, 40)))
-		return GPTQ_OK;
-	status = digest_blob(in, path, name, buffer, hex, err);
+static enum gptq_status count_blob(struct gq_inspection *in, const char *path, const char *place, const char *name,
+				   void *ctx, struct gptq_error *err)
+{
+	uint64_t *nbytes = ctx;
+	struct stat st;
+
+	(void)in, (void)place, (void)name, (void)err;
+	*nbytes += stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	return GPTQ_OK;
+}
+
+static enum gptq_status check_blob(struct gq_inspection *in, const char *path, const char *place, const char *name,
+				   void *ctx, struct gptq_error *err)
+{
+	char hex[2 * EVP_MAX_MD_SIZE + 1];
+	enum gptq_status status = digest_blob(in, path, name, ctx, hex, err);
+
 	if (status != GPTQ_OK || strcmp(hex, name) == 0)
 		return status;
 	return gq_find(in, GQ_CODE_BLOB_HASH_MISMATCH, place, err,
@@ -140,13 +151,30 @@ static enum gptq_status check_blob(struct gq_inspection *in, const char *path, c
 		       name, hex);
 }
 
-static enum gptq_status check_blobs(struct gq_inspection *in, unsigned char *buffer, struct gptq_error *err)
+/* A link into a cache's blobs: its target's name is the digest of its bytes. Anything else is none of ours. */
+static enum gptq_status with_blob(struct gq_inspection *in, const char *path, const char *place, blob_fn fn, void *ctx,
+				  struct gptq_error *err)
+{
+	char target[4096];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	const char *name;
+
+	if (n <= 0)
+		return GPTQ_OK;
+	target[n] = '\0';
+	name = gq_path_base(target);
+	if (!strstr(target, "blobs/") || !(is_hex(name, 64) || is_hex(name, 40)))
+		return GPTQ_OK;
+	return fn(in, path, place, name, ctx, err);
+}
+
+static enum gptq_status with_blobs(struct gq_inspection *in, blob_fn fn, void *ctx, struct gptq_error *err)
 {
 	const struct gq_tree *tree = &in->source.tree;
 	enum gptq_status status = GPTQ_OK;
 
 	if (in->source.file)
-		return check_blob(in, in->source.file, gq_path_base(in->source.file), buffer, err);
+		return with_blob(in, in->source.file, gq_path_base(in->source.file), fn, ctx, err);
 	for (size_t i = 0; i < tree->n_entries && status == GPTQ_OK; i++) {
 		const struct gq_tree_entry *e = &tree->entries[i];
 		char *path;
@@ -154,10 +182,25 @@ static enum gptq_status check_blobs(struct gq_inspection *in, unsigned char *buf
 		if (!e->is_link || e->is_dir || !e->ino)
 			continue;
 		path = gq_path_join(in->source.dir, e->path);
-		status = path ? check_blob(in, path, e->path, buffer, err) : gq_fail_nomem(err);
+		status = path ? with_blob(in, path, e->path, fn, ctx, err) : gq_fail_nomem(err);
 		gq_free(path);
 	}
 	return status;
+}
+
+static bool is_asked_for(const struct gq_inspection *in)
+{
+	return in->options->checksum != GPTQ_CHECKSUM_NONE && in->report->kind != GPTQ_KIND_STREAM;
+}
+
+enum gptq_status gq_checksum_bytes(struct gq_inspection *in, uint64_t *nbytes, struct gptq_error *err)
+{
+	*nbytes = 0;
+	if (!is_asked_for(in))
+		return GPTQ_OK;
+	for (size_t i = 0; i < in->source.shards.n_tensors && in->options->tensors; i++)
+		*nbytes += in->source.shards.tensors[i].nbytes;
+	return in->options->checksum == GPTQ_CHECKSUM_SHA256 ? with_blobs(in, count_blob, nbytes, err) : GPTQ_OK;
 }
 
 enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_error *err)
@@ -167,8 +210,9 @@ enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_erro
 	enum gptq_status status = GPTQ_OK;
 	unsigned char *buffer;
 
-	if (in->options->checksum == GPTQ_CHECKSUM_NONE || r->kind == GPTQ_KIND_STREAM)
+	if (!is_asked_for(in))
 		return GPTQ_OK;
+	(void)gq_step_begin(in, in->steps.checksums);
 	buffer = gq_malloc_array(BUFFER_SIZE, 1);
 	if (!buffer)
 		return gq_fail_nomem(err);
@@ -180,7 +224,7 @@ enum gptq_status gq_inspect_checksums(struct gq_inspection *in, struct gptq_erro
 			status = gq_fail_nomem(err);
 	}
 	if (status == GPTQ_OK && md)
-		status = check_blobs(in, buffer, err);
+		status = with_blobs(in, check_blob, buffer, err);
 	gq_free(buffer);
 	return status;
 }

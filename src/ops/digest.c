@@ -130,18 +130,16 @@ static enum gptq_status digest_model(struct gq_inspection *in, struct gptq_error
 enum gptq_status gq_inspect_digests(struct gq_inspection *in, struct gptq_error *err)
 {
 	size_t n = in->source.layers.n;
+	const struct gptq_hooks *hooks;
 	enum gptq_status status;
-	uint64_t total = 0;
 
 	if (!in->options->weights_digest)
 		return GPTQ_OK;
 	in->report->digest_asked = true;
 	if (!in->surveyed)
 		return GPTQ_OK;
-	for (size_t i = 0; i < n; i++)
-		total += in->source.layers.items[i].qweight->nbytes;
-	status =
-		gq_work_run(n, gq_work_threads(in->options->jobs, n), digest_layer, in, in->options->hooks, total, err);
+	hooks = gq_step_begin(in, in->steps.digests);
+	status = gq_work_run(n, gq_work_threads(in->options->jobs, n), digest_layer, in, hooks, in->steps.digests, err);
 	for (size_t i = 0; i < n && status == GPTQ_OK; i++)
 		in->report->n_without_digest += !in->report->layers[i].weights_sha256;
 	return status == GPTQ_OK && !in->report->n_without_digest ? digest_model(in, err) : status;

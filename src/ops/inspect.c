@@ -236,7 +236,7 @@ static enum gptq_tristate agreement(const struct gq_inspection *in)
 static enum gptq_status survey(struct gq_inspection *in, struct gptq_error *err)
 {
 	struct gptq_inspect_report *r = in->report;
-	struct gq_survey_options so = {.scales = true, .hooks = in->options->hooks};
+	struct gq_survey_options so = {.scales = true, .hooks = gq_step_begin(in, 0)};
 	struct gq_source *s = &in->source;
 	enum gptq_status status = gq_survey_run(&s->shards, &s->layers, &so, &in->survey, &s->problems, err);
 
@@ -343,6 +343,8 @@ static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
 		status = fill_config(in, err);
 	if (status == GPTQ_OK)
 		status = gq_inspect_name_shards(in, err);
+	if (status == GPTQ_OK)
+		status = gq_steps_init(in, err);
 	if (status == GPTQ_OK && s->layers.n && !r->headers_only)
 		status = survey(in, err);
 	if (status == GPTQ_OK)

@@ -115,6 +115,51 @@ START_TEST(no_digest_where_open)
 }
 END_TEST
 
+/* What was told of progress. */
+struct told {
+	uint64_t done, total;
+	unsigned n;
+	bool shrank;
+};
+
+static void note(void *ctx, const char *file, uint64_t done, uint64_t total)
+{
+	struct told *t = ctx;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_le(done, total);
+	t->shrank = t->shrank || done < t->done || (double)done / (double)total < (double)t->done / (double)t->total;
+	*t = (struct told){done, total, t->n + 1, t->shrank};
+}
+
+/* All that is read for digests counts, and the share of the whole only grows. */
+START_TEST(progress_of_all_steps)
+{
+	struct told told = {.total = 1};
+	struct gptq_hooks hooks = {.ctx = &told, .progress = note};
+	struct gptq_inspect_options o = {.struct_size = sizeof(o), .jobs = 1, .hooks = &hooks};
+	struct gptq_inspect_report *r;
+	char path[1024];
+	uint64_t read = 0;
+
+	snprintf(path, sizeof(path), "%s/w4-g32-asym/in", cases_path());
+	o.tensors = _i & 1;
+	o.checksum = _i & 1 ? GPTQ_CHECKSUM_SHA256 : GPTQ_CHECKSUM_NONE;
+	o.weights_digest = _i & 2;
+	ck_assert_int_eq(gptq_inspect(path, &o, &r, NULL), GPTQ_OK);
+	for (size_t i = 0; i < r->n_layers && o.weights_digest; i++)
+		read += r->layers[i].in_features * r->layers[i].out_features * r->layers[i].bits / 8;
+	if (o.tensors)
+		read += r->tensor_bytes;
+	ck_assert(!told.shrank);
+	ck_assert_uint_ge(told.done, read);
+	ck_assert_uint_gt(told.n, _i ? r->n_layers : 0);
+	if (_i)
+		ck_assert_uint_eq(told.done, told.total);
+	gptq_inspect_report_free(r);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("digest");
@@ -127,6 +172,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, scratch_enter, scratch_leave);
 	tcase_add_loop_test(tc, every_case, 0, levels);
 	tcase_add_test(tc, no_digest_where_open);
+	tcase_add_loop_test(tc, progress_of_all_steps, 0, 4);
 	suite_add_tcase(suite, tc);
 	return unit_main(suite);
 }
