@@ -30,25 +30,34 @@ def tensors(layer):
             (name + "scales", "F16", [groups, N], struct.pack("<e", 0.01) * (groups * N))]
 
 
-def write_shard(path, layers):
+def shuffled(pairs):
+    """The same in an order of which no long run ascends."""
+    pairs = list(pairs)
+    return dict(pairs[i * 7919 % len(pairs)] for i in range(len(pairs)))
+
+
+def write_shard(path, layers, shuffle):
     header, data = {}, b""
     for layer in layers:
         for name, dtype, shape, content in tensors(layer):
             header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
             data += content
+    if shuffle:
+        header = shuffled(header.items())
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data)
     return list(header)
 
 
-def make(folder, n):
+def make(folder, n, shuffle=False):
     os.mkdir(folder)
     weight_map = {}
     for first in range(0, n, 100):
         name = "model-%05d-of-%05d.safetensors" % (first // 100 + 1, n // 100)
-        for tensor in write_shard(os.path.join(folder, name), range(first, first + 100)):
+        for tensor in write_shard(os.path.join(folder, name), range(first, first + 100), shuffle):
             weight_map[tensor] = name
+    weight_map = shuffled(weight_map.items()) if shuffle else dict(sorted(weight_map.items()))
     for name, value in (("model.safetensors.index.json", {"metadata": {}, "weight_map": weight_map}),
                         ("quantize_config.json", {"bits": 4, "group_size": GROUP, "quant_method": "gptq",
                                                   "checkpoint_format": "gptq"})):
@@ -76,7 +85,9 @@ def main():
         os.chdir(scratch)
         for n in LAYERS:
             make("m%d" % n, n)
+            make("s%d" % n, n, shuffle=True)
         cases = {"inspect --headers": lambda n: ["gptq-inspect", "--headers", "--json", "m%d" % n],
+                 "inspect --headers, no order": lambda n: ["gptq-inspect", "--headers", "--json", "s%d" % n],
                  "inspect": lambda n: ["gptq-inspect", "--layers", "m%d" % n],
                  "convert": lambda n: ["gptq-convert", "--to", "v2", "--jobs", "1", "m%d" % n, "out%d" % n],
                  "verify": lambda n: ["gptq-verify", "--jobs", "1", "--device", "cpu", "m%d" % n, "out%d" % n]}
