@@ -393,6 +393,8 @@ void gq_convert_free(struct gq_conversion *cv)
 		gq_survey_free(&cv->units[i].survey);
 		gq_source_close(&cv->units[i].source);
 		gq_free(cv->units[i].formats);
+		gq_free(cv->units[i].spans);
+		gq_free(cv->units[i].first_span);
 	}
 	for (size_t i = 0; i < cv->n_texts; i++)
 		gq_free(cv->texts[i].data);

@@ -56,9 +56,8 @@ static bool file_changes(const struct gq_conversion *cv, const char *name)
 		return true;
 	if (!u)
 		return false;
-	for (size_t i = 0; i < u->source.layers.n; i++)
-		if (u->source.layers.items[i].qzeros->shard == shard && gq_layer_changes(cv, u, i))
-			return true;
+	if (gq_spans_change(cv, u, shard))
+		return true;
 	for (size_t i = 0; i < u->source.n_metadata; i++)
 		if (u->source.metadata_shard[i] == shard && u->source.metadata[i].label != GQ_LABEL_ABSENT &&
 		    u->source.metadata[i].label != gq_label_of_format(cv->to))

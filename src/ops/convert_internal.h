@@ -5,6 +5,7 @@
  *   convert.c         open IN and its strays, settle format and styles (settle.h)
  *   convert_strays.c  the same for safetensors files outside the model
  *   convert_plan.c    count zero points, decide the written style, labels and warnings
+ *   convert_spans.c   the zero points by file
  *   convert_files.c   which file goes over how
  *   convert_write.c   write everything under a temporary name,
  *   convert_shard.c   safetensors files in one pass
@@ -21,6 +22,12 @@
 #include "ops/prove.h"
 #include "ops/settle.h"
 
+/* Zero points of one layer in a file. */
+struct gq_span {
+	uint64_t offset; /* in the source */
+	uint32_t layer;
+};
+
 /* Files whose layers are judged and converted together: the model, or one stray file beside it. */
 struct gq_unit {
 	struct gq_source source;
@@ -28,6 +35,8 @@ struct gq_unit {
 	enum gptq_zeros_format *formats;               /* what each layer is now */
 	struct gq_style_choice styles[GQ_N_WIDTHS];    /* how v1 layers are read */
 	const char *name;                              /* of a stray: its path in OUT; NULL for the model */
+	struct gq_span *spans;  /* of all layers, by file and offset ... */
+	size_t *first_span;     /* ... those of file s are first_span[s] .. first_span[s + 1] - 1 */
 };
 
 /* Text that goes into OUT in the place of a file of IN. */
@@ -87,6 +96,11 @@ static inline bool gq_layer_changes(const struct gq_conversion *cv, const struct
 	return !cv->options->relabel && u->formats[i] != cv->to;
 }
 enum gptq_v1_style gq_layer_style(const struct gq_conversion *cv, const struct gq_unit *u, size_t i);
+
+/* Fills spans and first_span. */
+enum gptq_status gq_find_spans(struct gq_unit *u, struct gptq_error *err);
+/* Do zero points of file `shard` change? */
+bool gq_spans_change(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard);
 
 /* The safetensors header that file `shard` gets. out stays empty if nothing changes. */
 enum gptq_status gq_new_header(const struct gq_conversion *cv, const struct gq_unit *u, uint32_t shard,

@@ -425,11 +425,14 @@ static enum gptq_status warn_odd_layers(struct gq_conversion *cv, struct gptq_er
 enum gptq_status gq_convert_plan(struct gq_conversion *cv, struct gptq_error *err)
 {
 	bool any_zero, asymmetric;
-	enum gptq_status status;
+	enum gptq_status status = GPTQ_OK;
 	struct kept kept;
 
 	cv->write_style = cv->to == GPTQ_ZEROS_V1 ? cv->options->v1_style : GPTQ_STYLE_NONE;
-	status = count_zeros(cv, &any_zero, &asymmetric, err);
+	for (size_t i = 0; i < cv->n_units && status == GPTQ_OK; i++)
+		status = gq_find_spans(&cv->units[i], err);
+	if (status == GPTQ_OK)
+		status = count_zeros(cv, &any_zero, &asymmetric, err);
 	if (status == GPTQ_OK)
 		status = find_kept(cv, &kept, err);
 	if (status == GPTQ_OK)

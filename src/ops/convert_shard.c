@@ -13,14 +13,7 @@
 #include "base/mem.h"
 #include "ops/convert_internal.h"
 
-#include <stdlib.h>
-
 #define ROWS_SIZE ((size_t)256 << 10) /* stays in the second-level cache while it is shifted */
-
-struct span {
-	uint64_t offset; /* in the source */
-	size_t layer;
-};
 
 struct pass {
 	struct gq_writer *w;
@@ -30,40 +23,29 @@ struct pass {
 	int src, dst;
 	uint64_t grown;
 	bool shared;
-	struct span *spans; /* of zero points that change, by offset */
+	struct gq_span *spans; /* of zero points that change, by offset */
 	size_t n_spans;
 };
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-static bool is_span(const struct pass *p, size_t i)
-{
-	return p->unit->source.layers.items[i].qzeros->shard == p->shard && gq_layer_changes(p->w->cv, p->unit, i);
-}
-
-/* Finds the spans and makes room for a row of each. */
+/* Picks out the spans that change and makes room for a row of each. */
 static enum gptq_status find_spans(struct pass *p, struct gptq_error *err)
 {
-	const struct gq_layers *layers = &p->unit->source.layers;
-	size_t n = 0, room = ROWS_SIZE;
+	const struct gq_unit *u = p->unit;
+	const struct gq_span *all = u->spans + u->first_span[p->shard];
+	size_t n = u->first_span[p->shard + 1] - u->first_span[p->shard], room = ROWS_SIZE;
 
-	for (size_t i = 0; i < layers->n; i++) {
-		n += is_span(p, i);
-		if (is_span(p, i) && layers->items[i].zero_row_bytes > room)
-			room = (size_t)layers->items[i].zero_row_bytes;
-	}
 	p->spans = gq_malloc_array(n, sizeof(*p->spans));
 	if (!p->spans)
 		return gq_fail_nomem(err);
-	for (size_t i = 0; i < layers->n; i++)
-		if (is_span(p, i))
-			p->spans[p->n_spans++] = (struct span){layers->items[i].qzeros->offset, i};
-	qsort(p->spans, n, sizeof(*p->spans), by_offset);
+	for (size_t i = 0; i < n; i++) {
+		const struct gq_layer *l = &u->source.layers.items[all[i].layer];
+
+		if (!gq_layer_changes(p->w->cv, u, all[i].layer))
+			continue;
+		p->spans[p->n_spans++] = all[i];
+		if (l->zero_row_bytes > room)
+			room = (size_t)l->zero_row_bytes;
+	}
 	if (room > p->w->rows_size) {
 		unsigned char *grown = gq_realloc_array(p->w->rows, room, 1);
 

@@ -5,7 +5,8 @@
 usage: linear.py BIN
 
 Counts the instructions of the commands over models of 500, 1,000 and 2,000 layers in shards of 100, with callgrind, which
-gives the same figure each time. Exit 77 where there is no valgrind.
+gives the same figure each time; and of a conversion of as many layers in shards of one, where a step that takes files
+times layers shows. Exit 77 where there is no valgrind.
 """
 import json
 import os
@@ -50,12 +51,12 @@ def write_shard(path, layers, shuffle):
     return list(header)
 
 
-def make(folder, n, shuffle=False):
+def make(folder, n, in_shard, shuffle=False):
     os.mkdir(folder)
     weight_map = {}
-    for first in range(0, n, 100):
-        name = "model-%05d-of-%05d.safetensors" % (first // 100 + 1, n // 100)
-        for tensor in write_shard(os.path.join(folder, name), range(first, first + 100), shuffle):
+    for first in range(0, n, in_shard):
+        name = "model-%05d-of-%05d.safetensors" % (first // in_shard + 1, n // in_shard)
+        for tensor in write_shard(os.path.join(folder, name), range(first, first + in_shard), shuffle):
             weight_map[tensor] = name
     weight_map = shuffled(weight_map.items()) if shuffle else dict(sorted(weight_map.items()))
     for name, value in (("model.safetensors.index.json", {"metadata": {}, "weight_map": weight_map}),
@@ -84,12 +85,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         for n in LAYERS:
-            make("m%d" % n, n)
-            make("s%d" % n, n, shuffle=True)
+            make("m%d" % n, n, 100)
+            make("r%d" % n, n, 100, shuffle=True)
+            make("s%d" % n, n, 1)
         cases = {"inspect --headers": lambda n: ["gptq-inspect", "--headers", "--json", "m%d" % n],
-                 "inspect --headers, no order": lambda n: ["gptq-inspect", "--headers", "--json", "s%d" % n],
+                 "inspect --headers, no order": lambda n: ["gptq-inspect", "--headers", "--json", "r%d" % n],
                  "inspect": lambda n: ["gptq-inspect", "--layers", "m%d" % n],
                  "convert": lambda n: ["gptq-convert", "--to", "v2", "--jobs", "1", "m%d" % n, "out%d" % n],
+                 "convert, a layer a shard": lambda n: ["gptq-convert", "--to", "v2", "--jobs", "1", "s%d" % n, "sout%d" % n],
                  "verify": lambda n: ["gptq-verify", "--jobs", "1", "--device", "cpu", "m%d" % n, "out%d" % n]}
         for name, command in cases.items():
             counts = []
