@@ -1,181 +1,277 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was written is opened again by the strict reader and decoded by the plain loops: every zero point of every layer
- * must be what the source's was, and every label must say the target. Fast paths that wrote it are not used here.
+ * must be what the source's was, and every label must say the target. Fast paths that wrote it are not used here. A
+ * header that is the source's byte for byte, in a file of the same size, has been through the strict reader with the
+ * source, and is not parsed a second time.
  */
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/slurp.h"
-#include "ops/convert_internal.h"
+#include "ops/convert_check.h"
 
 #include <string.h>
+#include <unistd.h>
 
-static enum gptq_status differs(const struct gq_layer *l, uint64_t g, size_t n, unsigned was, unsigned is,
-				struct gptq_error *err)
+/* Where file `shard` of the unit was written; gq_free. */
+static char *path_written(const struct gq_checking *c, size_t shard)
 {
-	enum gptq_status status = gq_fail(err, GPTQ_E_MISMATCH,
-					  "what was written does not hold the same zero points: group %llu, column %zu",
-					  (unsigned long long)g, n);
+	const char *temp = c->cv->output.temp_path;
 
-	gq_error_tensor(err, l->name, l->name_len);
-	gq_error_found(err, "%u", is);
-	gq_error_expected(err, "%u", was);
-	return status;
+	if (c->cv->units[0].source.file)
+		return gq_strdup(temp);
+	return gq_path_join(temp, c->unit->name ? c->unit->name : c->unit->source.shards.items[shard].name);
 }
 
-/* Decodes row by row with the specification's loops and compares. `rows` has room for three rows of lanes. */
-static enum gptq_status compare_rows(const struct gq_conversion *cv, const struct gq_unit *u, size_t i,
-				     const struct gq_qzeros *a, const struct gq_qzeros *b, uint8_t *rows,
-				     size_t n_lanes, struct gptq_error *err)
+static enum gptq_status open_names(const struct gq_checking *c, size_t first, size_t n, struct gq_shards *written,
+				   struct gq_problems *problems, struct gptq_error *err)
 {
-	const struct gq_layer *l = &u->source.layers.items[i];
-	enum gptq_v1_style style = gq_layer_style(cv, u, i);
-	enum gptq_zeros_format to = gq_layer_changes(cv, u, i) ? cv->to : u->formats[i];
-	uint8_t *lanes = rows, *za = rows + n_lanes, *zb = rows + 2 * n_lanes;
-
-	for (size_t g = 0; g < a->rows; g++) {
-		a->layout->unpack_line((const char *)a->words + g * a->row_bytes, a->pack, n_lanes, lanes);
-		gq_zeros_decode(lanes, n_lanes, a->pack, u->formats[i], style, za);
-		b->layout->unpack_line((const char *)b->words + g * b->row_bytes, b->pack, n_lanes, lanes);
-		gq_zeros_decode(lanes, n_lanes, b->pack, to, style, zb);
-		if (memcmp(za, zb, a->n) == 0)
-			continue;
-		for (size_t n = 0; n < a->n; n++)
-			if (za[n] != zb[n])
-				return differs(l, g, n, za[n], zb[n], err);
-	}
-	cv->report->n_zeros_verified += a->rows * a->n;
-	return GPTQ_OK;
-}
-
-static enum gptq_status check_layer(struct gq_conversion *cv, struct gq_unit *u, size_t i, struct gq_shards *written,
-				    struct gptq_error *err)
-{
-	const struct gq_layer *l = &u->source.layers.items[i];
-	struct gq_layer out = *l;
-	size_t n_lanes = gq_row_lanes(l->pack, (size_t)l->zero_row_bytes);
-	void *words_a = NULL, *words_b = NULL;
-	uint8_t *rows = gq_malloc_array(n_lanes, 3);
-	struct gq_qzeros a, b;
-	enum gptq_status status = rows ? gq_check_cancel(cv->options->hooks, err) : gq_fail_nomem(err);
-
-	out.qzeros = gq_shards_find(written, l->qzeros->name, l->qzeros->name_len);
-	if (status == GPTQ_OK && (!out.qzeros || out.qzeros->nbytes != l->qzeros->nbytes)) {
-		status = gq_fail(err, GPTQ_E_MISMATCH, "the tensor is not in what was written");
-		gq_error_tensor(err, l->qzeros->name, l->qzeros->name_len);
-	}
-	if (status == GPTQ_OK)
-		status = gq_read_qzeros(&u->source.shards, l, &words_a, &a, err);
-	if (status == GPTQ_OK)
-		status = gq_read_qzeros(written, &out, &words_b, &b, err);
-	if (status == GPTQ_OK)
-		status = compare_rows(cv, u, i, &a, &b, rows, n_lanes, err);
-	gq_free(words_a);
-	gq_free(words_b);
-	gq_free(rows);
-	return status;
-}
-
-/* n files of a unit, from `first` on, as they now lie in OUT. */
-static enum gptq_status open_written(const struct gq_conversion *cv, const struct gq_unit *u, size_t first, size_t n,
-				     struct gq_shards *written, struct gq_problems *problems, struct gptq_error *err)
-{
-	const struct gq_shards *shards = &u->source.shards;
-	const char **names, *temp = cv->output.temp_path;
+	const char **names, *temp = c->cv->output.temp_path;
 	enum gptq_status status;
 
-	if (cv->units[0].source.file)
+	if (c->cv->units[0].source.file)
 		return gq_shards_open_files(NULL, &temp, 1, written, problems, err);
 	names = gq_calloc(n, sizeof(*names));
 	if (!names)
 		return gq_fail_nomem(err);
 	for (size_t i = 0; i < n; i++)
-		names[i] = u->name ? u->name : shards->items[first + i].name;
+		names[i] = c->unit->name ? c->unit->name : c->unit->source.shards.items[first + i].name;
 	status = gq_shards_open_files(temp, names, n, written, problems, err);
 	gq_free(names);
 	return status;
 }
 
-static enum gptq_status check_metadata(const struct gq_conversion *cv, const struct gq_unit *u, size_t first,
-				       const struct gq_shards *written, struct gptq_error *err)
+/* n files of the unit, from `first` on, as they now lie in OUT: not open after a failure. */
+static enum gptq_status open_written(const struct gq_checking *c, size_t first, size_t n, struct gq_shards *written,
+				     struct gptq_error *err)
 {
-	const char *want = gq_label_word(gq_label_of_format(cv->to));
+	struct gq_problems problems = {0};
+	enum gptq_status status = open_names(c, first, n, written, &problems, err);
 
-	for (size_t i = 0; i < u->source.n_metadata; i++) {
-		size_t shard = u->source.metadata_shard[i];
+	if (status == GPTQ_OK) {
+		const struct gq_problem *p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
+
+		if (p) {
+			if (err)
+				*err = p->error;
+			status = p->error.status;
+			gq_shards_close(written);
+		}
+	}
+	gq_problems_free(&problems);
+	return status;
+}
+
+static enum gptq_status check_metadata(const struct gq_checked_file *f, struct gptq_error *err)
+{
+	const struct gq_source *s = &f->c->unit->source;
+	const struct gq_shard *written = &f->written->items[f->number];
+	const char *want = gq_label_word(gq_label_of_format(f->c->cv->to));
+
+	for (size_t i = 0; i < s->n_metadata; i++) {
 		const struct gq_st_meta *m;
 
-		if (u->source.metadata[i].label == GQ_LABEL_ABSENT || shard < first || shard - first >= written->n)
+		if (s->metadata_shard[i] != f->shard || s->metadata[i].label == GQ_LABEL_ABSENT)
 			continue;
-		m = gq_st_find_meta(written->items[shard - first].st, "gptq_checkpoint_format");
+		m = gq_st_find_meta(written->st, "gptq_checkpoint_format");
 		if (!m || m->value_size != strlen(want) || memcmp(m->value, want, m->value_size) != 0) {
 			enum gptq_status status =
 				gq_fail(err, GPTQ_E_MISMATCH, "__metadata__.gptq_checkpoint_format was not written");
 
-			gq_error_file(err, written->items[shard - first].name);
+			gq_error_file(err, written->name);
 			return status;
 		}
 	}
 	return GPTQ_OK;
 }
 
-/* Files are opened again in so many parts: each part costs a pass over all layers, and its share of a second table. */
-#define PARTS 16
-
-/* The proof of all weights needs all files at once, and with them a second table of all tensors. */
-static enum gptq_status check_files(struct gq_conversion *cv, struct gq_unit *u, size_t first, size_t n,
-				    struct gptq_error *err)
+/* Tensors stand by file: where do those of this one begin? */
+static size_t first_tensor(const struct gq_shards *shards, uint32_t shard)
 {
-	struct gq_problems problems = {0};
-	const struct gq_problem *p;
+	size_t low = 0, high = shards->n_tensors;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (shards->tensors[middle].shard < shard)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* One that the strict reader has opened. */
+static enum gptq_status check_opened(struct gq_checked_file *f, struct gq_shards *written, uint32_t number,
+				     struct gq_work *work, unsigned worker, struct gptq_error *err)
+{
+	enum gptq_status status;
+
+	f->written = written;
+	f->number = number;
+	f->out_path = written->items[number].path;
+	f->first = first_tensor(&f->c->unit->source.shards, f->shard);
+	f->first_written = first_tensor(written, number);
+	status = check_metadata(f, err);
+	if (status == GPTQ_OK)
+		status = gq_shard_hold(written, number, &f->out, err);
+	if (status != GPTQ_OK)
+		return status;
+	status = gq_check_zeros(f, work, worker, err);
+	gq_shard_let_go(written, number);
+	return status;
+}
+
+/* The file at f->out_path, open as f->out: has it the header of the source? Its label is not looked at. */
+static enum gptq_status has_same_header(const struct gq_checked_file *f, uint64_t size, bool *same,
+					struct gptq_error *err)
+{
+	const struct gq_shard *s = &f->c->unit->source.shards.items[f->shard];
+	enum gptq_status status = GPTQ_OK;
+
+	*same = size == s->size;
+	for (uint64_t at = 0; at < s->st->data_start && *same && status == GPTQ_OK; at += f->checker->size) {
+		uint64_t left = s->st->data_start - at;
+		size_t n = left < f->checker->size ? (size_t)left : f->checker->size;
+
+		status = gq_read_both(f, at, at, n, err);
+		*same = status == GPTQ_OK && memcmp(f->checker->in, f->checker->out, n) == 0;
+	}
+	return status;
+}
+
+/* *same: it has the source's header, and was checked. */
+static enum gptq_status check_same(struct gq_checked_file *f, struct gq_work *work, unsigned worker, bool *same,
+				   struct gptq_error *err)
+{
+	const struct gq_source *s = &f->c->unit->source;
+	enum gptq_status status;
+	uint64_t size;
+
+	*same = false;
+	for (size_t i = 0; i < s->n_metadata; i++)
+		if (s->metadata_shard[i] == f->shard)
+			return GPTQ_OK;
+	status = gq_open_read(f->out_path, &f->out, &size, err);
+	if (status != GPTQ_OK)
+		return status;
+	status = has_same_header(f, size, same, err);
+	if (status == GPTQ_OK && *same)
+		status = gq_check_zeros(f, work, worker, err);
+	close(f->out);
+	return status;
+}
+
+static enum gptq_status check_file(struct gq_checked_file *f, struct gq_work *work, unsigned worker,
+				   struct gptq_error *err)
+{
+	const struct gq_unit *u = f->c->unit;
+	char *path = path_written(f->c, f->shard);
+	enum gptq_status status = path ? GPTQ_OK : gq_fail_nomem(err);
 	struct gq_shards written;
-	enum gptq_status status = open_written(cv, u, first, n, &written, &problems, err);
+	bool same = false;
+
+	f->out_path = path;
+	if (status == GPTQ_OK)
+		status = gq_checker_room(f->checker, u, f->shard, err);
+	if (status == GPTQ_OK && !f->c->written)
+		status = check_same(f, work, worker, &same, err);
+	if (status == GPTQ_OK && f->c->written) {
+		status = check_opened(f, f->c->written, f->shard, work, worker, err);
+	} else if (status == GPTQ_OK && !same) {
+		status = open_written(f->c, f->shard, 1, &written, err);
+		if (status == GPTQ_OK) {
+			status = check_opened(f, &written, 0, work, worker, err);
+			gq_shards_close(&written);
+		}
+	}
+	gq_free(path);
+	return status;
+}
+
+/* The source's file is held meanwhile, so that no read has to ask for it. */
+static enum gptq_status check_item(void *ctx, size_t item, struct gq_work *work, unsigned worker,
+				   struct gptq_error *err)
+{
+	const struct gq_checking *c = ctx;
+	struct gq_shards *source = &c->unit->source.shards;
+	struct gq_checked_file f = {
+		.c = c, .checker = &c->checkers[worker], .shard = (uint32_t)item, .in_path = source->items[item].path};
+	enum gptq_status status = gq_shard_hold(source, f.shard, &f.in, err);
+	struct gptq_error e;
+	int fd;
 
 	if (status != GPTQ_OK)
-		goto out;
-	p = gq_problems_first(&problems, GQ_SEVERITY_ERROR);
-	if (p) {
-		if (err)
-			*err = p->error;
-		status = p->error.status;
-	}
-	if (status == GPTQ_OK)
-		status = check_metadata(cv, u, first, &written, err);
-	for (size_t i = 0; i < u->source.layers.n && status == GPTQ_OK; i++) {
-		size_t shard = u->source.layers.items[i].qzeros->shard;
-
-		if (shard >= first && shard - first < n)
-			status = check_layer(cv, u, i, &written, err);
-	}
-	if (status == GPTQ_OK && cv->options->verify_weights) {
-		gq_phase(cv, GPTQ_PHASE_PROVE);
-		status = gq_convert_prove(cv, u, &written, err);
-		gq_phase(cv, GPTQ_PHASE_CHECK);
-	}
+		return status;
+	status = check_file(&f, work, worker, err);
 	/* A difference may come from a source that changed meanwhile, and then that is to be said. */
+	if ((status == GPTQ_OK || status == GPTQ_E_MISMATCH) && gq_shard_fd(source, f.shard, &fd, &e) != GPTQ_OK) {
+		status = e.status;
+		if (err)
+			*err = e;
+	}
+	gq_shard_let_go(source, f.shard);
+	return status;
+}
+
+/* What has been compared is summed up afterwards: threads do not share a count. */
+static enum gptq_status check_files(struct gq_checking *c, struct gptq_error *err)
+{
+	const struct gptq_hooks *asked = c->cv->options->hooks;
+	struct gptq_hooks hooks = asked ? *asked : (struct gptq_hooks){0};
+	size_t n = c->unit->source.shards.n;
+	unsigned n_threads = gq_work_threads(gq_convert_threads(c->cv->options->jobs), n);
+	enum gptq_status status;
+
+	hooks.progress = NULL; /* so short a time is not worth a count of its own */
+	c->checkers = gq_calloc(n_threads, sizeof(*c->checkers));
+	if (!c->checkers)
+		return gq_fail_nomem(err);
+	status = gq_work_run(n, n_threads, check_item, c, &hooks, 0, err);
+	for (unsigned i = 0; i < n_threads; i++) {
+		c->cv->report->n_zeros_verified += c->checkers[i].n_zeros;
+		gq_checker_free(&c->checkers[i]);
+	}
+	gq_free(c->checkers);
+	return status;
+}
+
+/* The proof of all weights needs all files at once, and with them a second table of all tensors. */
+static enum gptq_status check_and_prove(struct gq_checking *c, struct gptq_error *err)
+{
+	struct gq_shards written;
+	enum gptq_status status = open_written(c, 0, c->unit->source.shards.n, &written, err);
+
+	if (status != GPTQ_OK)
+		return status;
+	c->written = &written;
+	status = check_files(c, err);
+	if (status == GPTQ_OK) {
+		gq_phase(c->cv, GPTQ_PHASE_PROVE);
+		status = gq_convert_prove(c->cv, c->unit, &written, err);
+		gq_phase(c->cv, GPTQ_PHASE_CHECK);
+	}
 	if (status == GPTQ_OK || status == GPTQ_E_MISMATCH) {
 		struct gptq_error e;
 
-		if (gq_shards_unchanged(&u->source.shards, &e) != GPTQ_OK) {
+		if (gq_shards_unchanged(&c->unit->source.shards, &e) != GPTQ_OK) {
 			status = e.status;
 			if (err)
 				*err = e;
 		}
 	}
 	gq_shards_close(&written);
-out:
-	gq_problems_free(&problems);
 	return status;
 }
 
 static enum gptq_status check_unit(struct gq_conversion *cv, struct gq_unit *u, struct gptq_error *err)
 {
-	size_t n = u->source.shards.n, at_once = cv->options->verify_weights ? n : (n + PARTS - 1) / PARTS;
-	enum gptq_status status = GPTQ_OK;
+	struct gq_checking c = {.cv = cv, .unit = u};
 
-	for (size_t i = 0; i < n && status == GPTQ_OK; i += at_once)
-		status = check_files(cv, u, i, n - i < at_once ? n - i : at_once, err);
-	return status;
+	return cv->options->verify_weights ? check_and_prove(&c, err) : check_files(&c, err);
 }
+
+/* ---------------------------------------------------------------------------------------------------------- configs */
 
 static enum gptq_status not_written(const char *path, const char *key, enum gq_label want, struct gptq_error *err)
 {

@@ -9,7 +9,8 @@
  *   convert_files.c   which file goes over how
  *   convert_write.c   write everything under a temporary name,
  *   convert_shard.c   safetensors files in one pass
- *   convert_check.c   read it back
+ *   convert_check.c   read it back, and
+ *   convert_zeros.c   compare what it decodes to
  *   convert_prove.c   and, if asked for, compare all weights
  *   convert_manifest.c   write the digests of all files, if asked for
  *   convert.c         rename, hand out the report
