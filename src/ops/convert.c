@@ -226,11 +226,8 @@ static enum gptq_status fill_readers(struct gq_conversion *cv, struct gptq_error
 		if (cv->to == GPTQ_ZEROS_V1 && r->n_layers_changed && r->widths[i].n_zeros_at_0)
 			after.style = cv->write_style ? cv->write_style : GPTQ_STYLE_LANE;
 	if (status == GPTQ_OK)
-		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, NULL, &r->readers_in,
-				       &r->n_readers, err);
-	if (status == GPTQ_OK)
-		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, &after, &r->readers_out,
-				       &r->n_readers, err);
+		status = gq_readers_of(&u->source, &u->survey, u->formats, styles, now, &after, &r->readers_in,
+				       &r->readers_out, &r->n_readers, err);
 	return status;
 }
 

@@ -22,7 +22,7 @@ enum gptq_status gq_inspect_readers(struct gq_inspection *in, struct gptq_error 
 	if (!in->source.layers.n && !r->other.name)
 		return GPTQ_OK;
 	status = gq_readers_of(&in->source, in->surveyed ? &in->survey : NULL, in->formats, in->styles, r->verdict,
-			       NULL, &r->readers, &r->n_readers, err);
+			       NULL, &r->readers, NULL, &r->n_readers, err);
 	for (size_t i = 0; i < in->source.problems.n; i++)
 		broken = broken || in->source.problems.items[i].code != GQ_CODE_TENSOR_NOT_IN_INDEX;
 	/* What a loader makes of a checkpoint that is not whole was never looked at. */

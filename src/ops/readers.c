@@ -136,7 +136,7 @@ static enum gptq_status add_layers(struct gq_source *s, const struct gq_survey *
 		gq_loader_facts_add(facts, l, kind);
 		if (!sv)
 			continue;
-		if (kind == GQ_G_IDX_ACT_ORDER && !sv->broken[i])
+		if (kind == GQ_G_IDX_ACT_ORDER && !sv->broken[i] && !facts->unequal_groups)
 			status = unequal_groups(s, l, &facts->unequal_groups, err);
 		if (status == GPTQ_OK)
 			status = add_zeros(s, sv, i, formats[i], &styles[gq_width_index(l->pack.bits)], facts, err);
@@ -195,8 +195,8 @@ static enum gptq_status judge_all(const struct gq_loader_facts *facts, struct gp
 
 enum gptq_status gq_readers_of(struct gq_source *s, const struct gq_survey *sv, const enum gptq_zeros_format *formats,
 			       const struct gq_style_choice styles[GQ_N_WIDTHS], enum gptq_verdict verdict,
-			       const struct gq_readers_after *after, struct gptq_reader **readers, size_t *n,
-			       struct gptq_error *err)
+			       const struct gq_readers_after *after, struct gptq_reader **readers,
+			       struct gptq_reader **readers_after, size_t *n, struct gptq_error *err)
 {
 	struct gq_loader_facts facts = {.foreign = foreign_name(s), .zeros = verdict, .gate_open = s->gate_open};
 	enum gptq_status status;
@@ -204,7 +204,10 @@ enum gptq_status gq_readers_of(struct gq_source *s, const struct gq_survey *sv, 
 	add_configs(s, &facts);
 	facts.names = names_of(s);
 	status = add_layers(s, sv, formats, styles, &facts, err);
-	if (status == GPTQ_OK && after)
-		gq_loader_facts_converted(&facts, after->to, after->style);
-	return status == GPTQ_OK ? judge_all(&facts, readers, n, err) : status;
+	if (status == GPTQ_OK)
+		status = judge_all(&facts, readers, n, err);
+	if (status != GPTQ_OK || !after)
+		return status;
+	gq_loader_facts_converted(&facts, after->to, after->style);
+	return judge_all(&facts, readers_after, n, err);
 }

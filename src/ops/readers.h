@@ -13,11 +13,13 @@ struct gq_readers_after {
 
 /*
  * Judges every loader of the table. survey: NULL if only headers were read. verdict: what the zero points are, by
- * tensors or --from. after: NULL for the checkpoint as it is. *readers: gq_free.
+ * tensors or --from. after: of what will be made of it, too; NULL, with readers_after, if nothing will. *readers and
+ * *readers_after: gq_free.
  */
 enum gptq_status gq_readers_of(struct gq_source *source, const struct gq_survey *survey,
 			       const enum gptq_zeros_format *formats, const struct gq_style_choice styles[GQ_N_WIDTHS],
 			       enum gptq_verdict verdict, const struct gq_readers_after *after,
-			       struct gptq_reader **readers, size_t *n, struct gptq_error *err);
+			       struct gptq_reader **readers, struct gptq_reader **readers_after, size_t *n,
+			       struct gptq_error *err);
 
 #endif
