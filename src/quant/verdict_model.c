@@ -15,6 +15,8 @@ struct judge {
 	size_t n;
 	double *scratch; /* n */
 	bool *flags;     /* n */
+	struct shard *shards;
+	size_t n_shards; /* numbers of shards go so far */
 	struct gq_model_verdict *out;
 };
 
@@ -182,44 +184,49 @@ static void judge_width(const struct judge *j, unsigned w)
 	}
 }
 
-/* What all layers of a shard that were read say, if there are enough of them. */
-static enum gptq_verdict shard_verdict(const struct judge *j, uint32_t shard)
+/* What the layers of a shard that were read say. */
+struct shard {
+	uint32_t strong[2], weak[2], open;
+};
+
+/* All of them together, if there are enough. */
+static enum gptq_verdict shard_verdict(const struct shard *s)
 {
-	uint64_t strong[2] = {0, 0}, weak[2] = {0, 0}, open = 0;
-
-	for (size_t i = 0; i < j->n; i++) {
-		const struct gq_layer_verdict *v = &j->verdicts[i];
-		unsigned side = v->verdict == GPTQ_VERDICT_V2;
-
-		if (j->layers[i].shard != shard || v->verdict == GPTQ_VERDICT_UNREAD)
-			continue;
-		if (!is_settled(v->verdict))
-			open++;
-		else if (is_strong(v))
-			strong[side]++;
-		else
-			weak[side]++;
-	}
 	for (unsigned side = 0; side < 2; side++) {
-		if (strong[!side] + weak[!side] > 0)
+		if (s->strong[!side] + s->weak[!side] > 0)
 			continue;
-		if (strong[side] >= 2 || (open == 0 && strong[side] + weak[side] >= 4))
+		if (s->strong[side] >= 2 || (s->open == 0 && s->strong[side] + s->weak[side] >= 4))
 			return side ? GPTQ_VERDICT_V2 : GPTQ_VERDICT_V1;
 	}
 	return GPTQ_VERDICT_UNDETERMINED;
 }
 
+static void count_shards(const struct judge *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		const struct gq_layer_verdict *v = &j->verdicts[i];
+		struct shard *s = &j->shards[j->layers[i].shard];
+		unsigned side = v->verdict == GPTQ_VERDICT_V2;
+
+		if (v->verdict == GPTQ_VERDICT_UNREAD)
+			continue;
+		if (!is_settled(v->verdict))
+			s->open++;
+		else if (is_strong(v))
+			s->strong[side]++;
+		else
+			s->weak[side]++;
+	}
+}
+
 /* Is there a whole shard of v1 and a whole shard of v2? */
 static bool shards_part(const struct judge *j)
 {
-	uint32_t last = 0;
 	bool v1 = false, v2 = false;
 
-	for (size_t i = 0; i < j->n; i++)
-		if (j->layers[i].shard > last)
-			last = j->layers[i].shard;
-	for (uint32_t s = 0; s <= last && last > 0 && !(v1 && v2); s++) {
-		enum gptq_verdict v = shard_verdict(j, s);
+	count_shards(j);
+	for (size_t s = 0; s < j->n_shards && !(v1 && v2); s++) {
+		enum gptq_verdict v = shard_verdict(&j->shards[s]);
 
 		v1 = v1 || v == GPTQ_VERDICT_V1;
 		v2 = v2 || v == GPTQ_VERDICT_V2;
@@ -376,13 +383,17 @@ static void judge_model(const struct judge *j)
 enum gptq_status gq_model_judge(const struct gq_layer_facts *layers, size_t n, struct gq_layer_verdict *verdicts,
 				bool *odd, struct gq_model_verdict *out, struct gptq_error *err)
 {
-	struct judge j = {layers, verdicts, n, NULL, NULL, out};
+	struct judge j = {.layers = layers, .verdicts = verdicts, .n = n, .out = out};
 	enum gptq_status status = GPTQ_OK;
 
 	memset(out, 0, sizeof(*out));
 	j.scratch = gq_malloc_array(n, sizeof(*j.scratch));
 	j.flags = gq_malloc_array(n, sizeof(*j.flags));
-	if (!j.scratch || !j.flags) {
+	for (size_t i = 0; i < n; i++)
+		if (layers[i].shard >= j.n_shards)
+			j.n_shards = (size_t)layers[i].shard + 1;
+	j.shards = gq_calloc(j.n_shards, sizeof(*j.shards));
+	if (!j.scratch || !j.flags || !j.shards) {
 		status = gq_fail_nomem(err);
 		goto done;
 	}
@@ -393,5 +404,6 @@ enum gptq_status gq_model_judge(const struct gq_layer_facts *layers, size_t n, s
 done:
 	gq_free(j.scratch);
 	gq_free(j.flags);
+	gq_free(j.shards);
 	return status;
 }

@@ -19,7 +19,7 @@ import tempfile
 
 LAYERS = (500, 1000, 2000)
 K, N, GROUP = 64, 32, 32
-MOST = 2.3  # 2 and a sort's logarithm; a quadratic half would give 3
+MOST = 2.15  # 2 and a sort's logarithm; a quadratic tenth would give 2.2
 
 
 def tensors(layer):
