@@ -107,6 +107,7 @@ char *gq_shards_take_names(struct gq_shards *shards);
  * unless it holds a label, and read again here. What gq_shard_fd and reading give.
  */
 enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struct gptq_error *err);
+void gq_shard_drop_header(struct gq_shards *shards, uint32_t shard);
 
 /* Is some tensor a module's qzeros? */
 bool gq_shards_hold_qzeros(const struct gq_shards *shards);

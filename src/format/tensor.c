@@ -57,6 +57,12 @@ enum gptq_status gq_shard_header(struct gq_shards *shards, uint32_t shard, struc
 	return status;
 }
 
+void gq_shard_drop_header(struct gq_shards *shards, uint32_t shard)
+{
+	gq_free(shards->items[shard].st->header);
+	shards->items[shard].st->header = NULL;
+}
+
 const struct gq_tensor *gq_shards_find(const struct gq_shards *shards, const char *name, size_t n)
 {
 	uint32_t i;

@@ -16,8 +16,6 @@ struct gq_target {
 /* Goes over all of them, changed or not; false behind the last. */
 bool gq_target_first(const struct gq_conversion *cv, const struct gq_place *place, struct gq_target *t);
 bool gq_target_next(const struct gq_conversion *cv, const struct gq_place *place, struct gq_target *t);
-/* Are the zero points of layer i of the unit in this file, and do they change? */
-bool gq_target_changes(const struct gq_conversion *cv, const struct gq_target *t, size_t i);
 /* Bytes of zero points that change in it. */
 uint64_t gq_target_zeros(const struct gq_conversion *cv, const struct gq_target *t);
 

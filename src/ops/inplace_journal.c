@@ -44,19 +44,28 @@ bool gq_target_next(const struct gq_conversion *cv, const struct gq_place *place
 	return true;
 }
 
-bool gq_target_changes(const struct gq_conversion *cv, const struct gq_target *t, size_t i)
+/* The n-th layer of the file whose zero points change; NULL behind the last. *at counts from first_span[shard] on. */
+static const struct gq_layer *next_layer(const struct gq_conversion *cv, const struct gq_target *t, size_t *at,
+					 size_t *i)
 {
-	return t->unit->source.layers.items[i].qzeros->shard == t->shard && gq_layer_changes(cv, t->unit, i);
+	const struct gq_unit *u = t->unit;
+
+	while (*at < u->first_span[t->shard + 1]) {
+		*i = u->spans[(*at)++].layer;
+		if (gq_layer_changes(cv, u, *i))
+			return &u->source.layers.items[*i];
+	}
+	return NULL;
 }
 
 uint64_t gq_target_zeros(const struct gq_conversion *cv, const struct gq_target *t)
 {
-	const struct gq_layers *layers = &t->unit->source.layers;
+	size_t at = t->unit->first_span[t->shard], i;
+	const struct gq_layer *l;
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < layers->n; i++)
-		if (gq_target_changes(cv, t, i))
-			n += layers->items[i].qzeros->nbytes;
+	while ((l = next_layer(cv, t, &at, &i)))
+		n += l->qzeros->nbytes;
 	return n;
 }
 
@@ -182,21 +191,20 @@ static size_t rows_of_piece(const struct gq_layer *l)
 static enum gptq_status cut(const struct maker *m, const struct gq_target *t, struct piece **pieces, size_t *n,
 			    struct gptq_error *err)
 {
-	const struct gq_layers *layers = &t->unit->source.layers;
-	size_t room = 0;
+	const size_t begin = t->unit->first_span[t->shard];
+	const struct gq_layer *l;
+	size_t room = 0, at, i;
 
 	*n = 0;
-	for (size_t i = 0; i < layers->n; i++)
-		if (gq_target_changes(m->cv, t, i))
-			room += (size_t)gq_ceil_div(layers->items[i].groups, rows_of_piece(&layers->items[i]));
+	for (at = begin; (l = next_layer(m->cv, t, &at, &i));)
+		room += (size_t)gq_ceil_div(l->groups, rows_of_piece(l));
 	*pieces = gq_malloc_array(room, sizeof(**pieces));
 	if (!*pieces)
 		return gq_fail_nomem(err);
-	for (size_t i = 0; i < layers->n; i++) {
-		const struct gq_layer *l = &layers->items[i];
+	for (at = begin; (l = next_layer(m->cv, t, &at, &i));) {
 		uint64_t row = l->zero_row_bytes, rows = rows_of_piece(l);
 
-		for (uint64_t g = 0; gq_target_changes(m->cv, t, i) && g < l->groups; g += rows)
+		for (uint64_t g = 0; g < l->groups; g += rows)
 			(*pieces)[(*n)++] = (struct piece){
 				.qzeros = l->qzeros,
 				.at = g * row,
@@ -283,6 +291,8 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 
 	for (bool more = gq_target_first(m->cv, m->place, &t); more && status == GPTQ_OK;
 	     more = gq_target_next(m->cv, m->place, &t)) {
+		struct gq_st *st = t.unit->source.shards.items[t.shard].st;
+		bool had = st->header != NULL;
 		struct gq_buf header = {0};
 		size_t begin = 0, size = 0;
 
@@ -297,6 +307,8 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 			file++;
 		}
 		gq_buf_free(&header);
+		if (!had) /* headers of many small layers are large, and only one is wanted at a time */
+			gq_shard_drop_header(&t.unit->source.shards, t.shard);
 	}
 	return status;
 }

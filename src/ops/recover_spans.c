@@ -11,6 +11,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#define WORTH_STARTING ((size_t)16 << 10)
+
 /* A record in both of its states. Spans stand one after the other, n bytes each. */
 struct spans {
 	const struct gq_journal *j;
@@ -156,7 +158,8 @@ enum gptq_status gq_recovery_spans(struct gq_recovery *rc, const struct gq_journ
 		if (status == GPTQ_OK)
 			status = check ? check_span(&s, i, err) : write_span(rc, &s, i, err);
 	}
-	if (status == GPTQ_OK && !check && s.z) /* the disk can begin while the next record is read */
+	/* The disk can begin while the next record is read; pages of which a span is a small part may change again. */
+	if (status == GPTQ_OK && !check && s.n >= WORTH_STARTING)
 		gq_start_writing(s.f->fd, first, last - first + s.n);
 	gq_free(s.shifted);
 	gq_free(s.now);

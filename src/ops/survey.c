@@ -11,7 +11,7 @@
 
 #define SMALL_MODEL ((uint64_t)1 << 30) /* below this every layer is read */
 #define MIN_SAMPLE 16
-#define STATS_BUDGET ((uint64_t)8 << 20) /* a thread: what is found must not depend on how many there are */
+#define STATS_BUDGET ((uint64_t)12 << 20) /* a thread: what is found must not depend on how many there are */
 #define READ_BUFFER ((size_t)2 << 20)
 
 /* ------------------------------------------------------------------------------------- which layers to read */

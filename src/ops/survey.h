@@ -30,7 +30,7 @@ struct gq_survey_options {
 /*
  * Surveys the layers. The sample is spread over the model: all layers below 1 GiB, else 16 layers or 2% of the bytes,
  * whichever is more, each width and each file represented; layers whose zero points settle them alone need no codes.
- * Memory, for each of at most 3 threads: one layer's zero points and groups, 8 MiB for statistics and 2 MiB of codes.
+ * Memory, for each of at most 3 threads: one layer's zero points and groups, 12 MiB for statistics and 2 MiB of codes.
  * g_idx out of range and groups that fit no size become problems of their layers. Errors: what reading gives;
  * GPTQ_E_CANCELLED.
  */
