@@ -201,7 +201,8 @@ static enum gptq_status recover(const struct gq_place *place, bool undo, const s
 
 static enum gptq_status carry_out(struct gq_conversion *cv, const struct gq_place *place, struct gptq_error *err)
 {
-	struct gq_recovery rc = {.place = place, .hooks = cv->options->hooks};
+	struct gq_recovery rc = {
+		.place = place, .n_threads = gq_convert_threads(cv->options->jobs), .hooks = cv->options->hooks};
 	struct gptq_convert_report *r = cv->report;
 	uint64_t journal_size;
 	bool begun = false;
@@ -262,13 +263,15 @@ enum gptq_status gptq_convert_in_place(const char *path, const struct gptq_conve
 	if (!finish)
 		status = gq_convert_check_options(options, err);
 	if (status == GPTQ_OK && options->verify_weights)
-		status = gq_fail(err, GPTQ_E_ARG,
-				 "--verify=weights compares two checkpoints, and in place there is only one; compare with "
-				 "gptq-verify and a copy");
+		status = gq_fail(
+			err, GPTQ_E_ARG,
+			"--verify=weights compares two checkpoints, and in place there is only one; compare with "
+			"gptq-verify and a copy");
 	if (status == GPTQ_OK && options->manifest)
-		status = gq_fail(err, GPTQ_E_ARG,
-				 "a manifest is made of bytes as they are written, and in place most are not: run sha256sum "
-				 "afterwards");
+		status = gq_fail(
+			err, GPTQ_E_ARG,
+			"a manifest is made of bytes as they are written, and in place most are not: run sha256sum "
+			"afterwards");
 	if (status == GPTQ_OK)
 		status = gq_place_open(path, &place, err);
 	if (status != GPTQ_OK)

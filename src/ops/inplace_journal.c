@@ -4,6 +4,7 @@
 #include "base/copy.h"
 #include "base/mem.h"
 #include "base/output.h"
+#include "base/parallel.h"
 #include "ops/inplace_internal.h"
 
 #include <errno.h>
@@ -221,54 +222,98 @@ static enum gptq_status cut(const struct maker *m, const struct gq_target *t, st
 	return GPTQ_OK;
 }
 
-/* One record of n pieces of one shape. */
-static enum gptq_status add_pieces(struct maker *m, const struct gq_target *t, uint32_t file, const struct piece *p,
-				   size_t n, struct gptq_error *err)
-{
-	size_t each = (size_t)p->size, all = n * each;
-	unsigned char *places = gq_malloc_array(n, GQ_JOURNAL_PLACE + 2 * each), *old_bytes, *new_bytes;
-	struct gq_record r = {.kind = GQ_RECORD_ZEROS,
-			      .file = file,
-			      .n_spans = n,
-			      .old_size = all,
-			      .new_size = all,
-			      .row_bytes = p->row_bytes,
-			      .n_columns = p->n_columns,
-			      .bits = p->bits,
-			      .word_bits = p->word_bits,
-			      .from = (enum gptq_zeros_format)p->from,
-			      .to = m->cv->to,
-			      .style = (enum gptq_v1_style)p->style};
-	enum gptq_status status;
+#define AT_ONCE 8 /* records, a megabyte each */
 
-	if (!places)
+/* A record of n pieces of one shape. */
+struct filled {
+	const struct piece *pieces;
+	size_t n;
+	unsigned char *places; /* the payload, and room for as many new bytes as there are old ones */
+	struct gq_record r;
+};
+
+struct filling {
+	struct maker *m;
+	const struct gq_target *t;
+	struct filled some[AT_ONCE];
+};
+
+static enum gptq_status fill(void *ctx, size_t item, struct gq_work *work, unsigned worker, struct gptq_error *err)
+{
+	struct filling *filling = ctx;
+	struct filled *f = &filling->some[item];
+	struct gq_record *r = &f->r;
+	const struct piece *p = f->pieces;
+	size_t each = (size_t)p->size, all = (size_t)r->old_size;
+	unsigned char *old_bytes, *new_bytes;
+	enum gptq_status status = GPTQ_OK;
+
+	(void)work;
+	(void)worker;
+	f->places = gq_malloc_array(f->n, GQ_JOURNAL_PLACE + 2 * each);
+	if (!f->places)
 		return gq_fail_nomem(err);
-	old_bytes = places + n * GQ_JOURNAL_PLACE;
+	old_bytes = f->places + f->n * GQ_JOURNAL_PLACE;
 	new_bytes = old_bytes + all;
-	status = gq_check_cancel(m->cv->options->hooks, err);
-	for (size_t i = 0; i < n && status == GPTQ_OK; i++) {
-		gq_store_le(places + i * GQ_JOURNAL_PLACE, p[i].qzeros->offset + p[i].at, GQ_JOURNAL_PLACE);
-		status = gq_tensor_read_at(&t->unit->source.shards, p[i].qzeros, p[i].at, old_bytes + i * each, each,
-					   err);
+	for (size_t i = 0; i < f->n && status == GPTQ_OK; i++) {
+		gq_store_le(f->places + i * GQ_JOURNAL_PLACE, p[i].qzeros->offset + p[i].at, GQ_JOURNAL_PLACE);
+		status = gq_tensor_read_at(&filling->t->unit->source.shards, p[i].qzeros, p[i].at, old_bytes + i * each,
+					   each, err);
 	}
-	if (status == GPTQ_OK) {
-		memcpy(new_bytes, old_bytes, all);
-		status = gptq_zeros_shift(new_bytes, all / (size_t)r.row_bytes, (size_t)r.row_bytes, r.bits,
-					  r.word_bits, r.from, r.to, r.style, err);
-	}
-	if (status == GPTQ_OK) {
-		r.crc_before = (uint32_t)crc32_z(0, old_bytes, all);
-		r.crc_after = (uint32_t)crc32_z(0, new_bytes, all);
-		status = gq_journal_add(&m->w, &r, places, n * GQ_JOURNAL_PLACE + all, err);
-	}
-	gq_free(places);
+	if (status != GPTQ_OK)
+		return status;
+	memcpy(new_bytes, old_bytes, all);
+	r->crc_before = (uint32_t)crc32_z(0, old_bytes, all);
+	status = gptq_zeros_shift(new_bytes, all / (size_t)r->row_bytes, (size_t)r->row_bytes, r->bits, r->word_bits,
+				  r->from, r->to, r->style, err);
+	r->crc_after = (uint32_t)crc32_z(0, new_bytes, all);
 	return status;
+}
+
+/* Fills n records in threads and appends them in order. */
+static enum gptq_status add_filled(struct filling *filling, size_t n, struct gptq_error *err)
+{
+	struct maker *m = filling->m;
+	enum gptq_status status = gq_check_cancel(m->cv->options->hooks, err);
+
+	if (status == GPTQ_OK)
+		status = gq_work_run(n, gq_work_threads(gq_convert_threads(m->cv->options->jobs), n), fill, filling,
+				     NULL, 0, err);
+	for (size_t i = 0; i < n; i++) {
+		struct filled *f = &filling->some[i];
+
+		if (status == GPTQ_OK)
+			status = gq_journal_add(&m->w, &f->r, f->places,
+						f->n * GQ_JOURNAL_PLACE + (size_t)f->r.old_size, err);
+		gq_free(f->places);
+		f->places = NULL;
+	}
+	return status;
+}
+
+static struct filled record_of(const struct maker *m, uint32_t file, const struct piece *p, size_t n)
+{
+	return (struct filled){.pieces = p,
+			       .n = n,
+			       .r = {.kind = GQ_RECORD_ZEROS,
+				     .file = file,
+				     .n_spans = n,
+				     .old_size = n * p->size,
+				     .new_size = n * p->size,
+				     .row_bytes = p->row_bytes,
+				     .n_columns = p->n_columns,
+				     .bits = p->bits,
+				     .word_bits = p->word_bits,
+				     .from = (enum gptq_zeros_format)p->from,
+				     .to = m->cv->to,
+				     .style = (enum gptq_v1_style)p->style}};
 }
 
 static enum gptq_status add_zeros(struct maker *m, const struct gq_target *t, uint32_t file, struct gptq_error *err)
 {
+	struct filling filling = {.m = m, .t = t};
 	struct piece *pieces = NULL;
-	size_t n = 0;
+	size_t n = 0, filled = 0;
 	enum gptq_status status = cut(m, t, &pieces, &n, err);
 
 	for (size_t i = 0, some; i < n && status == GPTQ_OK; i += some) {
@@ -276,7 +321,11 @@ static enum gptq_status add_zeros(struct maker *m, const struct gq_target *t, ui
 
 		for (some = 1; i + some < n && by_shape(p, p + some) == 0 && (some + 1) * p->size <= SPAN_BYTES;)
 			some++;
-		status = add_pieces(m, t, file, p, some, err);
+		filling.some[filled++] = record_of(m, file, p, some);
+		if (filled < AT_ONCE && i + some < n)
+			continue;
+		status = add_filled(&filling, filled, err);
+		filled = 0;
 	}
 	gq_free(pieces);
 	return status;

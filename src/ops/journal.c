@@ -317,6 +317,17 @@ enum gptq_status gq_journal_next(struct gq_journal *j, struct gptq_error *err)
 	return GPTQ_OK;
 }
 
+void gq_journal_take(struct gq_journal *j, struct gq_journal *one)
+{
+	*one = *j;
+	j->record = (struct gq_record){.kind = j->record.kind};
+}
+
+void gq_journal_drop_taken(struct gq_journal *one)
+{
+	free_record(&one->record);
+}
+
 void gq_journal_mark(const struct gq_journal *j, struct gq_journal_mark *mark)
 {
 	*mark = (struct gq_journal_mark){j->at, j->n_records, j->crc, j->last_kind};

@@ -106,6 +106,13 @@ void gq_journal_close(struct gq_journal *j);
 /* "the journal is damaged: WHAT" with the place of the current record. */
 enum gptq_status gq_journal_damaged(const struct gq_journal *j, const char *what, struct gptq_error *err);
 
+/*
+ * Gives up the current record to *one, where it can be looked at while others are read: no more than that and
+ * gq_journal_damaged() may be done with it before it is dropped.
+ */
+void gq_journal_take(struct gq_journal *j, struct gq_journal *one);
+void gq_journal_drop_taken(struct gq_journal *one);
+
 /* Where the next record begins, to return to. */
 struct gq_journal_mark {
 	uint64_t at, n_records;

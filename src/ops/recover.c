@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/slurp.h"
 #include "base/tree.h"
 #include "format/config.h"
@@ -229,6 +230,64 @@ void gq_recovery_free(struct gq_recovery *rc)
 	rc->n_files = rc->n_planned = rc->room_planned = 0;
 }
 
+/* ----------------------------------------------------------------------------------------------- several at once */
+
+#define AT_ONCE 8 /* records, a megabyte each */
+
+/* Records of zero points in the hands of several threads: their places differ, or they say the same. */
+struct some_zeros {
+	struct gq_recovery *rc;
+	struct gq_journal records[AT_ONCE];
+	uint64_t n_bytes_written[AT_ONCE], n_zeros_verified[AT_ONCE];
+	size_t n;
+};
+
+static enum gptq_status write_one(void *ctx, size_t item, struct gq_work *work, unsigned worker, struct gptq_error *err)
+{
+	struct some_zeros *some = ctx;
+	struct gq_recovery own = *some->rc; /* results apart; files are open and stay so */
+	enum gptq_status status;
+
+	(void)work;
+	(void)worker;
+	own.n_bytes_written = own.n_zeros_verified = 0;
+	status = gq_recovery_spans(&own, &some->records[item], false, err);
+	some->n_bytes_written[item] = own.n_bytes_written;
+	some->n_zeros_verified[item] = own.n_zeros_verified;
+	return status;
+}
+
+/* Writes what was taken, unless something has failed already, and forgets it. */
+static enum gptq_status write_some(struct some_zeros *some, enum gptq_status status, struct gptq_error *err)
+{
+	struct gq_recovery *rc = some->rc;
+	unsigned n_threads = gq_work_threads(rc->n_threads ? rc->n_threads : 1, some->n);
+
+	if (some->n && status == GPTQ_OK)
+		status = gq_work_run(some->n, n_threads, write_one, some, NULL, 0, err);
+	for (size_t i = 0; i < some->n; i++) {
+		gq_journal_drop_taken(&some->records[i]);
+		rc->n_bytes_written += some->n_bytes_written[i];
+		rc->n_zeros_verified += some->n_zeros_verified[i];
+		some->n_bytes_written[i] = some->n_zeros_verified[i] = 0;
+	}
+	some->n = 0;
+	return status;
+}
+
+static enum gptq_status take_zeros(struct some_zeros *some, struct gq_journal *j, struct gptq_error *err)
+{
+	const struct gq_recovered_file *f;
+	enum gptq_status status;
+
+	if (some->n == 0 && some->rc->n_open + AT_ONCE > MAX_OPEN)
+		close_files(some->rc); /* not between one of these and the next */
+	status = gq_recovery_file(some->rc, j, &f, err);
+	if (status == GPTQ_OK)
+		gq_journal_take(j, &some->records[some->n++]);
+	return status == GPTQ_OK && some->n == AT_ONCE ? write_some(some, status, err) : status;
+}
+
 /* --------------------------------------------------------------------------------------------------- the passes */
 
 static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journal *j, bool check,
@@ -296,6 +355,26 @@ static enum gptq_status walk(struct gq_recovery *rc, struct gq_journal *j, bool 
 	}
 }
 
+/* The records of zero points, which come first of those that are written. */
+static enum gptq_status write_zeros(struct gq_recovery *rc, struct gq_journal *j, struct gptq_error *err)
+{
+	struct some_zeros some = {.rc = rc};
+	struct gq_journal_mark mark;
+	enum gptq_status status;
+
+	do {
+		gq_journal_mark(j, &mark);
+		status = gq_check_cancel(rc->hooks, err);
+		if (status == GPTQ_OK)
+			status = gq_journal_next(j, err);
+		if (status == GPTQ_OK && j->record.kind == GQ_RECORD_ZEROS)
+			status = take_zeros(&some, j, err);
+	} while (status == GPTQ_OK && j->record.kind <= GQ_RECORD_ZEROS);
+	if (status == GPTQ_OK)
+		gq_journal_return(j, &mark);
+	return write_some(&some, status, err);
+}
+
 enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, struct gptq_error *err)
 {
 	struct gq_journal j;
@@ -330,7 +409,7 @@ enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gpt
 	if (status != GPTQ_OK)
 		return status;
 	/* What goes before a kind of label is synced, and zero points are verified. */
-	status = walk(rc, &j, false, GQ_RECORD_ZEROS, GQ_RECORD_ZEROS, err);
+	status = write_zeros(rc, &j, err);
 	if (status == GPTQ_OK)
 		status = sync_files(rc, err);
 	if (status == GPTQ_OK)

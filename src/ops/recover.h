@@ -32,6 +32,7 @@ int gq_open_beneath(int dir_fd, const char *name, bool *link);
 struct gq_recovery {
 	const struct gq_place *place;
 	bool undo;
+	unsigned n_threads; /* 0: one */
 	const struct gptq_hooks *hooks;
 	enum gptq_zeros_format from, to; /* the plan's, set by reading it */
 	enum gptq_v1_style style;

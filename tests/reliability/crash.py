@@ -252,7 +252,7 @@ def try_one(scene, lab, number, probe):
 
 def scenes(lab, case):
     answer = "v2" if os.path.isdir(os.path.join(case, "v2")) else "v1"
-    options = ["--to", answer]
+    options = ["--to", answer, "--jobs", "1"]  # the tracer follows one thread
     first = InPlace(lab, case, "in place", options)
     yield first
     place = first.prepare("steps")
@@ -263,7 +263,6 @@ def scenes(lab, case):
     for n in sorted({begin, writes[len(writes) // 2], late}):
         yield InPlace(lab, case, "finishing after step %d" % n, options, killed=n)
         yield InPlace(lab, case, "rollback after step %d" % n, options, killed=n, undo=True)
-    options = options + ["--jobs", "1"]  # the tracer follows one thread
     yield NewPlace(lab, case, "new place", options, False)
     yield NewPlace(lab, case, "new place with --force", options, True)
 
