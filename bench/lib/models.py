@@ -12,7 +12,8 @@ SIZES = {"I32": 4, "F16": 2}
 # From this many bytes on: hidden size, intermediate size, columns of k and v, vocabulary.
 DENSE = [(2 * GIB, 4096, 11008, 1024, 32000), (512 * MIB, 2048, 5632, 512, 32000), (0, 1024, 2816, 256, 4096)]
 # From this many bytes a layer on: hidden size, intermediate size of an expert, group size.
-EXPERTS = [(17000, 256, 128, 128), (5000, 128, 64, 32), (0, 64, 64, 32)]
+EXPERTS = [(68000, 512, 256, 128), (17000, 256, 128, 128), (5000, 128, 64, 32), (0, 64, 64, 32)]
+SMALL_EXPERT = 17000  # bytes a layer, whatever the size of a model
 N_EXPERTS = 128
 
 
@@ -131,7 +132,15 @@ def experts(size, layers):
     config = {"architectures": ["Qwen3MoeForCausalLM"], "hidden_size": hidden, "moe_intermediate_size": inner,
               "model_type": "qwen3_moe", "num_experts": N_EXPERTS}
     total = sum(t.nbytes for t in tensors)
-    return Model("experts", f"{layers:,} quantised layers, group {group}", group, cut(tensors, total // 6 + 1), config)
+    title = f"{layers:,} quantised layers of {hidden} by {inner}, group {group}"
+    return Model("experts", title, group, cut(tensors, total // 6 + 1), config)
+
+
+def small_experts(size, layers):
+    """Layers that are hardly larger than what is done for each of them."""
+    model = experts(min(size, SMALL_EXPERT * layers), layers)
+    model.name = "small-experts"
+    return model
 
 
 def headers(tensors, shards):
