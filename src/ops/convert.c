@@ -186,9 +186,11 @@ static enum gptq_status settle_model(struct gq_conversion *cv, struct gptq_error
 	const char *warning;
 	struct gq_survey_options so = {.read_all = cv->options->per_layer, .threads = gq_convert_threads(cv->options->jobs),
 				       .hooks = cv->options->hooks};
-	enum gptq_status status =
-		gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
+	enum gptq_status status;
 
+	gq_progress_survey(cv, 0);
+	status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
+	gq_progress_survey(cv, u->survey.bytes_sampled);
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(&u->source, err);
 	if (status == GPTQ_OK)
@@ -421,7 +423,8 @@ enum gptq_status gq_convert_start(struct gq_conversion *cv, struct gptq_error *e
 enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq_convert_options *options,
 			      struct gptq_convert_report **report, struct gptq_error *err)
 {
-	struct gq_conversion cv = {.options = options, .in = in, .out = out};
+	struct gq_conversion cv = {.in = in, .out = out};
+	struct gptq_convert_options own;
 	enum gptq_status status;
 
 	if (report)
@@ -431,6 +434,10 @@ enum gptq_status gptq_convert(const char *in, const char *out, const struct gptq
 	status = gq_convert_check_options(options, err);
 	if (status != GPTQ_OK)
 		return status;
+	gq_progress_begin(&cv.progress, options->hooks);
+	own = *options;
+	own.hooks = &cv.progress.hooks;
+	cv.options = &own;
 	status = gq_convert_start(&cv, err);
 	if (status == GPTQ_OK)
 		status = gq_convert_decide(&cv, err);

@@ -223,7 +223,7 @@ static enum gptq_status check_files(struct gq_checking *c, struct gptq_error *er
 	unsigned n_threads = gq_work_threads(gq_convert_threads(c->cv->options->jobs), n);
 	enum gptq_status status;
 
-	hooks.progress = NULL; /* so short a time is not worth a count of its own */
+	hooks.progress = NULL; /* its few bytes are in no count */
 	c->checkers = gq_calloc(n_threads, sizeof(*c->checkers));
 	if (!c->checkers)
 		return gq_fail_nomem(err);

@@ -14,6 +14,7 @@
  *   convert_prove.c   and, if asked for, compare all weights
  *   convert_manifest.c   write the digests of all files, if asked for
  *   convert.c         rename, hand out the report
+ *   convert_progress.c   tell of all this as one count of bytes
  */
 #ifndef GQ_OPS_CONVERT_INTERNAL_H
 #define GQ_OPS_CONVERT_INTERNAL_H
@@ -67,6 +68,13 @@ struct gq_writer {
 	size_t rows_size;
 };
 
+/* Whom progress is told to, with what is behind the step in hand and ahead of it, in bytes. */
+struct gq_progress {
+	const struct gptq_hooks *to;
+	struct gptq_hooks hooks; /* for the steps */
+	uint64_t behind, ahead;
+};
+
 struct gq_conversion {
 	const struct gptq_convert_options *options;
 	struct gq_wishes wishes;
@@ -88,6 +96,7 @@ struct gq_conversion {
 	struct gq_output manifest;  /* where it is not */
 	enum gptq_phase phase;      /* what is being done, ... */
 	double since;               /* ... and since when */
+	struct gq_progress progress;
 	struct gq_prover prover; /* with options->verify_weights */
 };
 
@@ -138,6 +147,17 @@ enum gptq_status gq_convert_check(struct gq_conversion *cv, struct gptq_error *e
 /* Compares the weights of a unit with those of its files as they were written. */
 enum gptq_status gq_convert_prove(struct gq_conversion *cv, struct gq_unit *unit, struct gq_shards *written,
 				  struct gptq_error *err);
+
+/* progress->hooks will ask `to` (may be NULL) and tell it. */
+void gq_progress_begin(struct gq_progress *progress, const struct gptq_hooks *to);
+/* A step of `done` bytes is over; so many are to come after the next one. */
+void gq_progress_step(struct gq_progress *progress, uint64_t done, uint64_t ahead);
+/* The same before and after a survey of `done` bytes (0: before), before writing, and before and after a proof. */
+void gq_progress_survey(struct gq_conversion *cv, uint64_t done);
+void gq_progress_write(struct gq_conversion *cv);
+void gq_progress_prove(struct gq_conversion *cv, const struct gq_unit *u, uint64_t done);
+/* What the proof of a unit reads. */
+uint64_t gq_unit_proof_bytes(const struct gq_unit *u);
 
 /* From now on time is spent on this. */
 void gq_phase(struct gq_conversion *cv, enum gptq_phase phase);

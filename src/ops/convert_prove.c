@@ -121,13 +121,14 @@ static enum gptq_status prove(struct proving *p, struct gptq_error *err)
 {
 	struct gptq_convert_report *r = p->cv->report;
 	size_t n_layers = p->unit->source.layers.n, n = n_layers + p->unit->source.shards.n_tensors;
-	uint64_t total = 0;
+	uint64_t total = gq_unit_proof_bytes(p->unit);
 	enum gptq_status status = find_layers(p, err);
 
-	for (size_t i = 0; i < p->unit->source.shards.n; i++)
-		total += 2 * p->unit->source.shards.items[i].size;
+	gq_progress_prove(p->cv, p->unit, 0);
 	if (status == GPTQ_OK)
-		status = gq_work_run(n, gq_work_threads(p->cv->options->jobs, n), prove_item, p, p->cv->options->hooks, total, err);
+		status = gq_work_run(n, gq_work_threads(p->cv->options->jobs, n), prove_item, p, p->cv->options->hooks,
+				     total, err);
+	gq_progress_prove(p->cv, p->unit, total);
 	for (size_t i = 0; i < n_layers && status == GPTQ_OK; i++) {
 		r->n_weights_verified += p->proofs[i].found.n_weights;
 		r->n_layers_by_table += p->proofs[i].method == GPTQ_METHOD_TABLE;

@@ -69,6 +69,7 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 		status = gq_convert_check_problems(&u->source, err);
 	if (status == GPTQ_OK)
 		status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
+	gq_progress_survey(cv, u->survey.bytes_sampled);
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(&u->source, err);
 	if (status == GPTQ_OK && (!cv->from || gq_format_of_verdict(u->survey.model.verdict) != cv->from)) {

@@ -207,7 +207,9 @@ static enum gptq_status write_files(struct gq_conversion *cv, struct gptq_error 
 		for (size_t i = 0; i < cv->n_written; i++)
 			w.order[i] = &cv->written[i];
 		qsort(w.order, cv->n_written, sizeof(struct gq_written *), largest_first);
+		gq_progress_write(cv);
 		status = gq_work_run(cv->n_written, n, write_item, &w, cv->options->hooks, cv->report->n_bytes, err);
+		gq_progress_step(&cv->progress, cv->report->n_bytes, 0);
 	}
 	for (unsigned i = 0; i < n && w.writers; i++) {
 		gq_copy_free(&w.writers[i].watch);

@@ -393,6 +393,57 @@ START_TEST(threads)
 }
 END_TEST
 
+struct told {
+	unsigned n;
+	uint64_t done, first_total, total;
+	bool back;
+};
+
+static void note(void *ctx, const char *file, uint64_t so_far, uint64_t total)
+{
+	struct told *t = ctx;
+
+	(void)file;
+	t->back = t->back || so_far < t->done;
+	t->done = so_far;
+	t->total = total;
+	if (t->n++ == 0)
+		t->first_total = total;
+}
+
+/* Survey, writing and proof are one count: it only grows, and what it is of is known from the beginning. */
+START_TEST(one_count)
+{
+	struct told t = {0};
+	struct gptq_hooks hooks = {.ctx = &t, .progress = note};
+	struct gptq_convert_options o = to_v2();
+	struct gptq_convert_report *r;
+	struct gptq_error err;
+	uint64_t once;
+
+	make_shards(12);
+	o.hooks = &hooks;
+	o.from = GPTQ_ZEROS_V1;
+	o.v1_style = GPTQ_STYLE_LANE;
+	o.jobs = 1 + _i / 2;
+	ck_assert_int_eq(gptq_convert("M", "O", &o, &r, &err), GPTQ_OK);
+	once = r->n_bytes;
+	gptq_convert_report_free(r);
+	nftw("O", scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	t = (struct told){0};
+	o.verify_weights = _i % 2;
+	o.device = GPTQ_DEVICE_CPU;
+	ck_assert_int_eq(gptq_convert("M", "O", &o, &r, &err), GPTQ_OK);
+	ck_assert_uint_gt(t.n, 12);
+	ck_assert(!t.back);
+	ck_assert_uint_ge(t.total, once + (o.verify_weights ? 2 * 12 * 52 : 0));
+	ck_assert_uint_eq(t.first_total, t.total);
+	if (o.jobs == 1) /* a thread's last bytes may be told of by nobody; nor does a proof count scales */
+		ck_assert_uint_gt(t.done, o.verify_weights ? t.total - 2 * 12 * 26 : t.total - 1);
+	gptq_convert_report_free(r);
+}
+END_TEST
+
 /* A file that cannot be copied ends the work of all; who was only told to stop is not heard. */
 START_TEST(one_fails)
 {
@@ -434,6 +485,7 @@ int main(void)
 	tcase_add_test(tc, cancelled);
 	tcase_add_test(tc, changed_meanwhile);
 	tcase_add_test(tc, threads);
+	tcase_add_loop_test(tc, one_count, 0, 4);
 	tcase_add_test(tc, one_fails);
 	suite_add_tcase(s, tc);
 	return unit_main(s);
