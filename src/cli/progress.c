@@ -57,16 +57,20 @@ static void cut(char *text, size_t columns)
 	}
 }
 
+/*
+ * The mean of what came by so far, and once that is more than memory reaches back to, one that forgets. What
+ * passes before the first byte moves, headers are read then, is in no rate.
+ */
 static void follow_rate(struct cli_progress *p, double t, uint64_t done)
 {
-	double passed = t - p->last, part = passed / MEMORY_S;
+	double passed = t - p->last, known;
 
-	if (done < p->done) /* another step of the work, which counts from 0 */
-		p->rate = 0;
-	else if (p->rate <= 0)
-		p->rate = (double)(done - p->done) / passed;
-	else
-		p->rate += (part < 1 ? part : 1) * ((double)(done - p->done) / passed - p->rate);
+	if (done < p->done) { /* another step of the work, which counts from 0 */
+		p->begun = p->last;
+		p->done = 0;
+	}
+	known = t - p->begun < MEMORY_S ? t - p->begun : MEMORY_S;
+	p->rate += (passed < known ? passed / known : 1) * ((double)(done - p->done) / passed - p->rate);
 	p->last = t;
 	p->done = done;
 }
@@ -77,7 +81,13 @@ static void show(void *ctx, const char *file, uint64_t done, uint64_t total)
 	double t = now();
 	char line[512], size_a[32], size_b[32], rate[32], left[32], name[256];
 
-	if (!p->active || t - p->last < EVERY_S)
+	if (!p->active)
+		return;
+	if (p->begun <= 0) {
+		p->begun = p->last = t;
+		p->done = done;
+	}
+	if (t - p->last < EVERY_S)
 		return;
 	follow_rate(p, t, done);
 	if (t - p->start < FIRST_S)
@@ -97,7 +107,6 @@ static void show(void *ctx, const char *file, uint64_t done, uint64_t total)
 void cli_progress_init(struct cli_progress *p, enum cli_when when, struct gptq_hooks *hooks)
 {
 	*p = (struct cli_progress){.start = now()};
-	p->last = p->start;
 	p->active = when == CLI_ALWAYS || (when == CLI_AUTO && isatty(STDERR_FILENO));
 	*hooks = (struct gptq_hooks){.ctx = p, .cancelled = cli_cancelled, .progress = p->active ? show : NULL};
 }

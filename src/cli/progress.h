@@ -8,8 +8,8 @@
 struct cli_progress {
 	bool active;
 	bool shown;
-	double start, last; /* seconds on the monotonic clock */
-	uint64_t done;      /* at the last look */
+	double start, begun, last; /* seconds on the monotonic clock; begun: when the first bytes were told of, or 0 */
+	uint64_t done;             /* at the last look */
 	double rate;        /* bytes a second, lately */
 };
 
