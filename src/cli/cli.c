@@ -192,10 +192,18 @@ void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, uns
 		putc('\n', out);
 }
 
+/* 0: not known. */
+static unsigned terminal_width(FILE *f)
+{
+	struct winsize ws;
+
+	return isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &ws) == 0 ? ws.ws_col : 0;
+}
+
 unsigned cli_width(FILE *f)
 {
 	const char *columns = getenv("COLUMNS");
-	struct winsize ws;
+	unsigned width;
 
 	if (columns) {
 		long n = strtol(columns, NULL, 10);
@@ -203,9 +211,16 @@ unsigned cli_width(FILE *f)
 		if (n >= 40 && n <= 1000)
 			return (unsigned)n;
 	}
-	if (isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 40)
-		return ws.ws_col;
-	return 80;
+	width = terminal_width(f);
+	return width >= 40 ? width : 80;
+}
+
+void cli_fold(FILE *out, const char *text, unsigned indent, unsigned column)
+{
+	if (terminal_width(out) >= 40)
+		cli_wrap(out, text, indent, column, cli_width(out));
+	else
+		fprintf(out, "%s%s\n", column > indent ? " " : "", text);
 }
 
 void cli_print_help(const struct cli_command *command, FILE *out)
@@ -243,17 +258,19 @@ __attribute__((format(printf, 3, 0))) static void message(const struct cli_comma
 							  const char *fmt, va_list ap)
 {
 	char text[8192];
-
 	const char *line = text;
+	int column;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	fprintf(stderr, "%s: %s: ", command->name, severity);
+	column = fprintf(stderr, "%s: %s:", command->name, severity);
 	while (*line) {
 		char masked[8192];
 		size_t n = strcspn(line, "\n");
 
 		gptq_mask(masked, sizeof(masked), line, n);
-		fprintf(stderr, "%s%s\n", line == text ? "" : "  ", masked);
+		if (line > text)
+			column = fprintf(stderr, "  ");
+		cli_fold(stderr, masked, 2, column > 2 ? (unsigned)column : 2);
 		line += n + (line[n] == '\n');
 	}
 }

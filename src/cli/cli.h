@@ -89,6 +89,11 @@ size_t cli_columns(const char *text);
 /* Prints text to `out`, wrapped at `width`, continuation lines indented by `indent` (the first starts at `column`).
  * Line feeds inside the text are kept. */
 void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width);
+/*
+ * Prints text and a line feed: like cli_wrap() where `out` is a terminal whose width is known, which would break lines in
+ * the midst of words, and as it is elsewhere, since programs read lines.
+ */
+void cli_fold(FILE *out, const char *text, unsigned indent, unsigned column);
 /* The terminal's width if `f` is one (COLUMNS wins), else 80. */
 unsigned cli_width(FILE *f);
 

@@ -3,6 +3,7 @@
 
 #include "json_out.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -11,40 +12,53 @@ static const char *format_word(enum gptq_zeros_format format)
 	return format == GPTQ_ZEROS_V1 ? "v1" : format == GPTQ_ZEROS_V2 ? "v2" : "mixed";
 }
 
+#define TEXT 14 /* the column behind the words on the left */
+
 /* "name      " in a column of its own. */
 static void head(FILE *out, const char *name)
 {
 	fprintf(out, "  %-11s ", name);
 }
 
+/* A line of the report: the word on the left and a text, which on a terminal may take several. */
+__attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *name, const char *fmt, ...)
+{
+	char text[4096];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	head(out, name);
+	cli_fold(out, text, TEXT, TEXT);
+}
+
 static void print_widths(FILE *out, const struct gptq_convert_report *r)
 {
-	char n[32], zeros[32];
+	char n[32], zeros[32], at_0[32], what[160];
 
 	for (unsigned i = 0; i < r->n_widths; i++) {
 		const struct gptq_convert_width *w = &r->widths[i];
 
-		head(out, i ? "" : "layers");
-		fprintf(out, "%s at %u bits; %s zero points, ", cli_count(n, w->n_layers), w->bits,
-			cli_count(zeros, w->n_zeros));
 		if (w->zero_min == w->zero_max)
-			fprintf(out, "all %u", w->zero_min);
+			snprintf(what, sizeof(what), "all %u", w->zero_min);
 		else
-			fprintf(out, "%u to %u, %s at 0", w->zero_min, w->zero_max, cli_count(n, w->n_zeros_at_0));
-		fputc('\n', out);
+			snprintf(what, sizeof(what), "%u to %u, %s at 0", w->zero_min, w->zero_max,
+				 cli_count(at_0, w->n_zeros_at_0));
+		row(out, i ? "" : "layers", "%s at %u bits; %s zero points, %s", cli_count(n, w->n_layers), w->bits,
+		    cli_count(zeros, w->n_zeros), what);
 	}
 	for (unsigned i = 0, k = 0; i < r->n_widths; i++) {
 		const struct gptq_convert_width *w = &r->widths[i];
 
 		if (w->style == GPTQ_STYLE_NONE || (w->style == GPTQ_STYLE_CLEAN && w->n_zeros_at_0 == 0))
 			continue;
-		head(out, k++ ? "" : "v1 style");
-		fprintf(out, "%s at %u bits (%s)", gptq_style_name(w->style), w->bits,
-			gptq_style_source_name(w->style_source));
+		what[0] = '\0';
 		if (w->n_unknown)
-			fprintf(out, "; %llu damaged words, %llu zero points are not known",
-				(unsigned long long)w->n_damaged_words, (unsigned long long)w->n_unknown);
-		fputc('\n', out);
+			snprintf(what, sizeof(what), "; %llu damaged words, %llu zero points are not known",
+				 (unsigned long long)w->n_damaged_words, (unsigned long long)w->n_unknown);
+		row(out, k++ ? "" : "v1 style", "%s at %u bits (%s)%s", gptq_style_name(w->style), w->bits,
+		    gptq_style_source_name(w->style_source), what);
 	}
 }
 
@@ -53,16 +67,15 @@ static void print_change(FILE *out, const struct gptq_convert_report *r)
 	char n[32], all[32];
 	int digits = (int)r->word_bits / 4;
 
-	head(out, "changed");
 	if (r->unchanged) {
-		fprintf(out, "%s\n", r->relabelled ? "no tensor, labels only" : "no tensor: unchanged, it is in the target format");
+		row(out, "changed", "%s",
+		    r->relabelled ? "no tensor, labels only" : "no tensor: unchanged, it is in the target format");
 		return;
 	}
-	fprintf(out, "qzeros of %s of %s layers; the first word of %s:\n", cli_count(n, r->n_layers_changed),
-		cli_count(all, r->n_layers), r->first_layer);
-	head(out, "");
-	fprintf(out, "%0*llx -> %0*llx\n", digits, (unsigned long long)r->first_word_before, digits,
-		(unsigned long long)r->first_word_after);
+	row(out, "changed", "qzeros of %s of %s layers; the first word of %s:", cli_count(n, r->n_layers_changed),
+	    cli_count(all, r->n_layers), r->first_layer);
+	row(out, "", "%0*llx -> %0*llx", digits, (unsigned long long)r->first_word_before, digits,
+	    (unsigned long long)r->first_word_after);
 }
 
 static void print_labels(FILE *out, const struct gptq_convert_report *r, bool verbose)
@@ -72,20 +85,15 @@ static void print_labels(FILE *out, const struct gptq_convert_report *r, bool ve
 	for (size_t i = 0; i < n; i++) {
 		const struct gptq_convert_label *l = &r->labels[i];
 
-		head(out, i ? "" : "labels");
 		if (l->old_value)
-			fprintf(out, "%s: %s: %s -> %s\n", l->file, l->key, l->old_value, l->new_value);
+			row(out, i ? "" : "labels", "%s: %s: %s -> %s", l->file, l->key, l->old_value, l->new_value);
 		else
-			fprintf(out, "%s: %s: added, %s\n", l->file, l->key, l->new_value);
+			row(out, i ? "" : "labels", "%s: %s: added, %s", l->file, l->key, l->new_value);
 	}
-	if (n < r->n_labels) {
-		head(out, "");
-		fprintf(out, "and %zu more (-v names them)\n", r->n_labels - n);
-	}
-	if (r->record) {
-		head(out, "record");
-		fprintf(out, "gptq_tools.v1_style: %s\n", r->record);
-	}
+	if (n < r->n_labels)
+		row(out, "", "and %zu more (-v names them)", r->n_labels - n);
+	if (r->record)
+		row(out, "record", "gptq_tools.v1_style: %s", r->record);
 }
 
 /* The loaders that give one answer, as a list: "vLLM gptq, TGI". */
@@ -107,7 +115,15 @@ static void print_readers(FILE *out, const char *name, const struct gptq_reader 
 		snprintf(text + used, sizeof(text) - used, " (%zu read%s it wrong without a word)", wrong,
 			 wrong == 1 ? "s" : "");
 	head(out, name);
-	cli_wrap(out, text, 14, 14, cli_width(out));
+	cli_wrap(out, text, TEXT, TEXT, cli_width(out));
+}
+
+static void print_written(FILE *out, const struct gptq_convert_report *r)
+{
+	char size[32];
+
+	row(out, "written", "%llu file%s, %llu of them safetensors, %s", (unsigned long long)r->n_files,
+	    r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
 }
 
 /* What was written and checked. */
@@ -115,51 +131,36 @@ static void print_tail(FILE *out, const struct gptq_convert_report *r)
 {
 	char size[32], n[32];
 
-	head(out, r->dry_run ? "dry run" : "written");
 	if (r->dry_run) {
-		fprintf(out, "nothing was written; it would be %s\n", cli_size(size, r->n_bytes));
+		row(out, "dry run", "nothing was written; it would be %s", cli_size(size, r->n_bytes));
 		return;
 	}
-	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
-		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
-	if (r->manifest) {
-		head(out, "manifest");
-		fprintf(out, "%s, %zu file%s\n", r->manifest, r->n_digests, r->n_digests == 1 ? "" : "s");
-	}
-	head(out, "verified");
-	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
-	if (r->verify_device) {
-		head(out, "");
-		fprintf(out, "%s weights compared, all equal; by table %llu layers, by every %llu\n",
-			cli_count(n, r->n_weights_verified), (unsigned long long)r->n_layers_by_table,
-			(unsigned long long)r->n_layers_by_every);
-	}
+	print_written(out, r);
+	if (r->manifest)
+		row(out, "manifest", "%s, %zu file%s", r->manifest, r->n_digests, r->n_digests == 1 ? "" : "s");
+	row(out, "verified", "%s zero points read back, all equal", cli_count(n, r->n_zeros_verified));
+	if (r->verify_device)
+		row(out, "", "%s weights compared, all equal; by table %llu layers, by every %llu",
+		    cli_count(n, r->n_weights_verified), (unsigned long long)r->n_layers_by_table,
+		    (unsigned long long)r->n_layers_by_every);
 }
 
 /* A conversion that was interrupted: what was done about it. */
 static void print_recovery(FILE *out, const char *path, const struct gptq_convert_report *r)
 {
 	bool undone = r->recovery == GPTQ_RECOVERY_UNDONE;
-	char size[32], n[32];
+	char n[32];
 
 	fprintf(out, "%s\n", path);
-	head(out, undone ? "undone" : "finished");
-	fprintf(out, "an interrupted conversion in place, ");
-	if (r->relabelled)
-		fprintf(out, "labels only, to %s\n", format_word(r->to));
-	else
-		fprintf(out, "%s -> %s\n", format_word(r->from), format_word(r->to));
-	head(out, r->dry_run ? "dry run" : "written");
+	row(out, undone ? "undone" : "finished", "an interrupted conversion in place, %s%s%s",
+	    r->relabelled ? "labels only" : format_word(r->from), r->relabelled ? ", to " : " -> ", format_word(r->to));
 	if (r->dry_run) {
-		fprintf(out, "nothing was written; journal and files fit each other\n");
+		row(out, "dry run", "nothing was written; journal and files fit each other");
 		return;
 	}
-	fprintf(out, "%llu file%s, %llu of them safetensors, %s\n", (unsigned long long)r->n_files,
-		r->n_files == 1 ? "" : "s", (unsigned long long)r->n_shards, cli_size(size, r->n_bytes));
-	if (undone)
-		return;
-	head(out, "verified");
-	fprintf(out, "%s zero points read back, all equal\n", cli_count(n, r->n_zeros_verified));
+	print_written(out, r);
+	if (!undone)
+		row(out, "verified", "%s zero points read back, all equal", cli_count(n, r->n_zeros_verified));
 }
 
 /* The most memory that this process had in use, in bytes; 0 where nobody tells. */
@@ -183,18 +184,17 @@ static uint64_t peak_memory(void)
 /* What it cost. */
 static void print_performance(FILE *out, const struct gptq_convert_report *r)
 {
-	char a[32], b[32], c[32];
+	char a[32], b[32], c[32], phases[256];
+	size_t used = 0;
 
-	head(out, "bytes");
-	fprintf(out, "%s copied, %s rewritten, %s shared with IN\n", cli_size(a, r->n_bytes_copied),
-		cli_size(b, r->n_bytes_rewritten), cli_size(c, r->n_bytes_cloned));
-	head(out, "seconds");
-	for (int i = 0; i < GPTQ_N_PHASES; i++)
-		fprintf(out, "%s%s %.2f", i ? ", " : "", gptq_phase_name((enum gptq_phase)i), r->seconds[i]);
-	fprintf(out, "\n");
-	head(out, "memory");
-	fprintf(out, "%s at most; %u job%s\n", cli_size(a, peak_memory()), r->jobs ? r->jobs : 1,
-		r->jobs > 1 ? "s" : "");
+	row(out, "bytes", "%s copied, %s rewritten, %s shared with IN", cli_size(a, r->n_bytes_copied),
+	    cli_size(b, r->n_bytes_rewritten), cli_size(c, r->n_bytes_cloned));
+	for (int i = 0; i < GPTQ_N_PHASES && used < sizeof(phases); i++)
+		used += (size_t)snprintf(phases + used, sizeof(phases) - used, "%s%s %.2f", i ? ", " : "",
+					 gptq_phase_name((enum gptq_phase)i), r->seconds[i]);
+	row(out, "seconds", "%s", phases);
+	row(out, "memory", "%s at most; %u job%s", cli_size(a, peak_memory()), r->jobs ? r->jobs : 1,
+	    r->jobs > 1 ? "s" : "");
 }
 
 void convert_print_text(FILE *out, const char *in_path, const char *out_path, const struct gptq_convert_report *r,
@@ -212,25 +212,21 @@ void convert_print_text(FILE *out, const char *in_path, const char *out_path, co
 		fprintf(out, "%s, in place\n", a);
 	else
 		fprintf(out, "%s -> %s\n", a, b);
-	head(out, "format");
 	if (r->relabelled)
-		fprintf(out, "%s, %s (%s)\n", format_word(r->to),
-			r->n_labels ? "labels rewritten" : "no label to rewrite", r->from_reason);
+		row(out, "format", "%s, %s (%s)", format_word(r->to),
+		    r->n_labels ? "labels rewritten" : "no label to rewrite", r->from_reason);
 	else
-		fprintf(out, "%s -> %s (%s)\n", format_word(r->from), format_word(r->to), r->from_reason);
-	head(out, "tensors");
-	fprintf(out, "%s\n", gptq_verdict_name(r->verdict));
+		row(out, "format", "%s -> %s (%s)", format_word(r->from), format_word(r->to), r->from_reason);
+	row(out, "tensors", "%s", gptq_verdict_name(r->verdict));
 	if (verbose) {
 		head(out, "");
-		cli_wrap(out, r->evidence, 14, 14, cli_width(out));
+		cli_wrap(out, r->evidence, TEXT, TEXT, cli_width(out));
 	}
 	print_widths(out, r);
 	print_change(out, r);
 	print_labels(out, r, verbose);
-	for (size_t i = 0; verbose && i < r->n_not_copied; i++) {
-		head(out, i ? "" : "left out");
-		fprintf(out, "%s\n", r->not_copied[i]);
-	}
+	for (size_t i = 0; verbose && i < r->n_not_copied; i++)
+		row(out, i ? "" : "left out", "%s", r->not_copied[i]);
 	print_tail(out, r);
 	if (r->readers_in) {
 		print_readers(out, r->in_place ? "was read by" : "IN read by", r->readers_in, r->n_readers);
