@@ -121,6 +121,7 @@ static const struct cli_command command = {
 struct settings {
 	struct gptq_convert_options o;
 	bool json, quiet, verbose, in_place, rollback;
+	bool bare_verify; /* --verify without a value */
 	enum cli_when progress;
 };
 
@@ -186,6 +187,7 @@ static bool parse_bits(const char *value, unsigned *bits)
 static bool parse_verify(struct settings *s, const char *value)
 {
 	s->o.verify_weights = value && strcmp(value, "weights") == 0;
+	s->bare_verify = !value;
 	if (!value || s->o.verify_weights || strcmp(value, "zeros") == 0)
 		return true;
 	return wrong_value("verify", "zeros or weights", value);
@@ -272,10 +274,24 @@ static bool is_stream(const char *operand)
 	return strcmp(operand, "-") == 0;
 }
 
+/* What may well be meant for an option is an operand to getopt_long where no = stands between. */
+static const char *meant_for(const struct settings *s, int n, char **operands, int want)
+{
+	if (n != want + 1)
+		return NULL;
+	for (int i = 0; i < n && s->bare_verify; i++)
+		if (strcmp(operands[i], "weights") == 0 || strcmp(operands[i], "zeros") == 0)
+			return "--verify takes its value after =, as in --verify=weights";
+	return s->o.manifest && !s->o.manifest_path && want == 2
+		       ? "--manifest takes its value after =, as in --manifest=FILE"
+		       : NULL;
+}
+
 /* Do options and operands fit together? */
 static bool check_usage(const struct settings *s, int n, char **operands)
 {
 	int want = s->in_place || s->rollback ? 1 : 2;
+	const char *meant = meant_for(s, n, operands, want);
 
 	if (s->rollback && (s->o.to || s->o.relabel || s->o.dry_run))
 		cli_error(&command,
@@ -287,6 +303,8 @@ static bool check_usage(const struct settings *s, int n, char **operands)
 	else if (s->o.relabel && s->o.per_layer)
 		cli_error(&command,
 			  "--relabel and --per-layer exclude each other: no one label is true of a mixed model");
+	else if (meant)
+		cli_error(&command, "%s", meant);
 	else if (n != want && want == 2)
 		cli_error(&command, "two operands are needed, IN and OUT, not %d (see --help)", n);
 	else if (n != want)

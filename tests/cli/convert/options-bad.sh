@@ -25,3 +25,8 @@ try gptq-convert --to v2 '' b
 try gptq-convert --to v2 a ''
 try gptq-convert "--no$(printf '\033')[31m" --to v2
 try gptq-convert --to "$(printf 'v\033[31m\n2')" a b
+try gptq-convert --to v2 --verify weights a b
+try gptq-convert --verify zeros --to v2 --in-place a
+try gptq-convert --to v2 --manifest sums a b
+try gptq-convert --to v2 --manifest sums --in-place a
+try gptq-convert --to v2 --verify a b c
