@@ -21,7 +21,7 @@ static bool have(struct gq_arena *arena, size_t n)
 	struct gq_arena_block *block;
 	size_t size = n > BLOCK - sizeof(*block) ? n : BLOCK - sizeof(*block);
 
-	if ((size_t)(arena->end - arena->begin) >= n && arena->blocks)
+	if (arena->blocks && (size_t)(arena->end - arena->begin) >= n)
 		return true;
 	if (size > SIZE_MAX - sizeof(*block))
 		return false;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,19 +19,22 @@
 void cli_keep_memory(void)
 {
 #if defined(__GLIBC__)
-	enum { HEAP = 64 << 20 };
-	char *begin = sbrk(0), *end;
-	void *volatile more; /* or compilers would leave it out */
-
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#if defined(MADV_HUGEPAGE)
+	enum { HEAP = 64 << 20 };
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)sbrk(0), end;
+	void *volatile more; /* or compilers would leave it out */
+
 	(void)mallopt(M_TOP_PAD, HEAP);
 	more = malloc(1 << 20); /* more than there is: the heap grows */
 	free(more);
+	end = (uintptr_t)sbrk(0);
+	begin = (begin + page - 1) / page * page;
+	if (begin < end && end - begin <= 2 * (uintptr_t)HEAP) /* which sbrk's failure is not */
+		(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#endif
 	(void)mallopt(M_TOP_PAD, 1 << 20);
-	end = sbrk(0);
-	if (end > begin)
-		(void)madvise(begin, (size_t)(end - begin), MADV_HUGEPAGE);
 #endif
 }
 

@@ -97,7 +97,7 @@ void gq_cells_add_avx2(struct gq_cell *cells, size_t n_cells, const uint8_t *lan
 }
 
 /* F16C is a flag of its own, and no compiler's __builtin_cpu_supports has always known it. */
-static bool usable(void)
+bool gq_usable_avx2(void)
 {
 	unsigned a, b, c = 0, d;
 
@@ -107,7 +107,7 @@ static bool usable(void)
 
 const struct gq_kernels gq_kernels_avx2 = {
 	.name = "avx2",
-	.usable = usable,
+	.usable = gq_usable_avx2,
 	.unpack = unpack,
 	.cells_add = gq_cells_add_avx2,
 	.row = row,

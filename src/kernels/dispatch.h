@@ -56,6 +56,7 @@ extern const struct gq_kernels gq_kernels_avx512;
 bool gq_unpack_4_avx2(struct gq_word_rows rows, struct gq_pack pack, size_t n0, size_t n_cols, unsigned n_codes,
 		      uint8_t *codes, size_t stride);
 gq_cells_add_fn gq_cells_add_avx2;
+bool gq_usable_avx2(void);
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
 #define GQ_HAVE_NEON 1
 extern const struct gq_kernels gq_kernels_neon;

@@ -60,7 +60,7 @@ static enum gptq_status refuse_strays(const struct gq_source *s, const char *con
 static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, const char *name, struct gptq_error *err)
 {
 	struct gq_unit *u = &cv->units[cv->n_units++];
-	struct gq_survey_options so = {.read_all = true, .hooks = cv->options->hooks};
+	struct gq_survey_options so = {.read_all = true, .threads = gq_convert_threads(cv->options->jobs), .hooks = cv->options->hooks};
 	struct gq_source_options none = {0};
 	enum gptq_status status = gq_source_open(path, &none, &u->source, err);
 
@@ -69,9 +69,10 @@ static enum gptq_status add_stray(struct gq_conversion *cv, const char *path, co
 		status = gq_convert_check_problems(&u->source, err);
 	if (status == GPTQ_OK)
 		status = gq_survey_run(&u->source.shards, &u->source.layers, &so, &u->survey, &u->source.problems, err);
-	gq_progress_survey(cv, u->survey.bytes_sampled);
 	if (status == GPTQ_OK)
 		status = gq_convert_check_problems(&u->source, err);
+	if (status == GPTQ_OK)
+		gq_progress_survey(cv, u->survey.bytes_sampled);
 	if (status == GPTQ_OK && (!cv->from || gq_format_of_verdict(u->survey.model.verdict) != cv->from)) {
 		status = gq_fail(
 			err, GPTQ_E_REFUSED,

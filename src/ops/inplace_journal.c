@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/output.h"
 #include "base/parallel.h"
+#include "base/slurp.h"
 #include "ops/inplace_internal.h"
 
 #include <errno.h>
@@ -222,7 +223,7 @@ static enum gptq_status cut(const struct maker *m, const struct gq_target *t, st
 	return GPTQ_OK;
 }
 
-#define AT_ONCE 8 /* records, a megabyte each */
+#define AT_ONCE 8 /* records */
 
 /* A record of n pieces of one shape. */
 struct filled {
@@ -314,6 +315,7 @@ static enum gptq_status add_zeros(struct maker *m, const struct gq_target *t, ui
 	struct filling filling = {.m = m, .t = t};
 	struct piece *pieces = NULL;
 	size_t n = 0, filled = 0;
+	uint64_t size = 0;
 	enum gptq_status status = cut(m, t, &pieces, &n, err);
 
 	for (size_t i = 0, some; i < n && status == GPTQ_OK; i += some) {
@@ -322,10 +324,12 @@ static enum gptq_status add_zeros(struct maker *m, const struct gq_target *t, ui
 		for (some = 1; i + some < n && by_shape(p, p + some) == 0 && (some + 1) * p->size <= SPAN_BYTES;)
 			some++;
 		filling.some[filled++] = record_of(m, file, p, some);
-		if (filled < AT_ONCE && i + some < n)
+		size += some * p->size;
+		if (filled < AT_ONCE && size < GQ_JOURNAL_AT_ONCE && i + some < n)
 			continue;
 		status = add_filled(&filling, filled, err);
 		filled = 0;
+		size = 0;
 	}
 	gq_free(pieces);
 	return status;
@@ -362,6 +366,24 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 	return status;
 }
 
+/* Is the config still the text that was judged? */
+static enum gptq_status check_unchanged(const struct maker *m, const char *name, const struct gq_config_file *judged,
+					struct gptq_error *err)
+{
+	char *path = gq_path_join(m->place->dir, name), *text = NULL;
+	size_t size = 0;
+	enum gptq_status status =
+		path ? gq_read_file(path, GQ_CONFIG_MAX_BYTES, &text, &size, err) : gq_fail_nomem(err);
+
+	if (status == GPTQ_OK && (size != judged->size || memcmp(text, judged->text, size) != 0)) {
+		status = gq_fail(err, GPTQ_E_IO, "the file changed while it was being read");
+		gq_error_file(err, name);
+	}
+	gq_free(text);
+	gq_free(path);
+	return status;
+}
+
 static enum gptq_status add_text(struct maker *m, const struct gq_new_text *t, const struct gq_config_file *old_file,
 				 struct gptq_error *err)
 {
@@ -375,6 +397,8 @@ static enum gptq_status add_text(struct maker *m, const struct gq_new_text *t, c
 		status = gq_fail_nomem(err);
 	else if (fstatat(m->place->dir_fd, t->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		status = gq_fail_errno(err, errno, t->name, "cannot look at the file");
+	if (status == GPTQ_OK)
+		status = check_unchanged(m, t->name, old_file, err);
 	if (status == GPTQ_OK) {
 		r.mode = st.st_mode & 07777;
 		memcpy(both, old_file->text, old_file->size);
@@ -385,6 +409,19 @@ static enum gptq_status add_text(struct maker *m, const struct gq_new_text *t, c
 	}
 	gq_free(r.name);
 	gq_free(both);
+	return status;
+}
+
+/* What the journal calls old must be what was judged, also where it is a label alone that changes. */
+static enum gptq_status check_files(const struct maker *m, struct gptq_error *err)
+{
+	enum gptq_status status = GPTQ_OK;
+	struct gq_target t;
+	int fd;
+
+	for (bool more = gq_target_first(m->cv, m->place, &t); more && status == GPTQ_OK;
+	     more = gq_target_next(m->cv, m->place, &t))
+		status = gq_shard_fd(&t.unit->source.shards, t.shard, &fd, err);
 	return status;
 }
 
@@ -403,8 +440,8 @@ static enum gptq_status write_records(struct maker *m, int fd, const char *path,
 	for (size_t i = 0; i < m->cv->n_texts && status == GPTQ_OK; i++)
 		if (m->cv->texts[i].changed)
 			status = add_text(m, &m->cv->texts[i], &m->cv->units[0].source.configs[i], err);
-	if (status == GPTQ_OK) /* what the journal calls old must be what was judged */
-		status = gq_convert_unchanged(m->cv, err);
+	if (status == GPTQ_OK)
+		status = check_files(m, err);
 	return status == GPTQ_OK ? gq_journal_end(&m->w, err) : status;
 }
 

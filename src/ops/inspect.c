@@ -361,12 +361,12 @@ static enum gptq_status run(struct gq_inspection *in, struct gptq_error *err)
 		status = gq_inspect_config_findings(in, err);
 	if (status == GPTQ_OK)
 		status = gq_inspect_tensor_findings(in, err);
-	if (status == GPTQ_OK)
-		status = gq_shards_unchanged(&s->shards, err);
 	for (size_t i = 0; i < r->n_findings; i++)
 		r->unreadable = r->unreadable || r->findings[i].unreadable;
 	if (status == GPTQ_OK)
 		status = gq_inspect_readers(in, err);
+	if (status == GPTQ_OK)
+		status = gq_shards_unchanged(&s->shards, err);
 	if (status == GPTQ_OK)
 		status = gq_dynamic_check(s->dynamic, err);
 	if (status == GPTQ_OK && r->n_findings) /* else the last one may be half filled */

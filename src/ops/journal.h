@@ -28,6 +28,9 @@
 #define GQ_JOURNAL_CONFIG_TEMP ".gptq-convert.config.new"
 
 #define GQ_JOURNAL_PLACE ((size_t)8) /* bytes of a span's place in the file */
+/* Records are made, and done, several at once; none is added to so many bytes. Ours hold a megabyte, but for long rows.
+ */
+#define GQ_JOURNAL_AT_ONCE ((uint64_t)8 << 20)
 
 enum gq_record_kind {
 	GQ_RECORD_PLAN = 1, /* from, to, relabel in `mode` */

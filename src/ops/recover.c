@@ -232,13 +232,15 @@ void gq_recovery_free(struct gq_recovery *rc)
 
 /* ----------------------------------------------------------------------------------------------- several at once */
 
-#define AT_ONCE 8 /* records, a megabyte each */
+#define AT_ONCE 8 /* records */
+_Static_assert(AT_ONCE <= MAX_OPEN, "each of them may be of another file");
 
 /* Records of zero points in the hands of several threads: their places differ, or they say the same. */
 struct some_zeros {
 	struct gq_recovery *rc;
 	struct gq_journal records[AT_ONCE];
 	uint64_t n_bytes_written[AT_ONCE], n_zeros_verified[AT_ONCE];
+	uint64_t size; /* of their payloads */
 	size_t n;
 };
 
@@ -272,6 +274,7 @@ static enum gptq_status write_some(struct some_zeros *some, enum gptq_status sta
 		some->n_bytes_written[i] = some->n_zeros_verified[i] = 0;
 	}
 	some->n = 0;
+	some->size = 0;
 	return status;
 }
 
@@ -283,9 +286,11 @@ static enum gptq_status take_zeros(struct some_zeros *some, struct gq_journal *j
 	if (some->n == 0 && some->rc->n_open + AT_ONCE > MAX_OPEN)
 		close_files(some->rc); /* not between one of these and the next */
 	status = gq_recovery_file(some->rc, j, &f, err);
-	if (status == GPTQ_OK)
-		gq_journal_take(j, &some->records[some->n++]);
-	return status == GPTQ_OK && some->n == AT_ONCE ? write_some(some, status, err) : status;
+	if (status != GPTQ_OK)
+		return status;
+	some->size += j->record.payload_size;
+	gq_journal_take(j, &some->records[some->n++]);
+	return some->n == AT_ONCE || some->size >= GQ_JOURNAL_AT_ONCE ? write_some(some, status, err) : status;
 }
 
 /* --------------------------------------------------------------------------------------------------- the passes */

@@ -67,6 +67,13 @@ static enum gptq_status load(struct spans *s, struct gptq_error *err)
 	s->n = (size_t)r->old_size / s->n_spans;
 	s->places = r->kind == GQ_RECORD_ZEROS ? r->payload : NULL;
 	s->old_bytes = r->payload + (s->places ? GQ_JOURNAL_PLACE * s->n_spans : 0);
+	/* All of them before the first is touched. That they ascend makes sure that no span writes over another. */
+	for (size_t i = 0; i < s->n_spans; i++) {
+		if (!gq_span_ok(place_of(s, i), s->n, s->f->size))
+			return gq_journal_damaged(s->j, "a span outside its file", err);
+		if (i && (place_of(s, i) < place_of(s, i - 1) || place_of(s, i) - place_of(s, i - 1) < s->n))
+			return gq_journal_damaged(s->j, "places that are not in their order", err);
+	}
 	s->now = gq_malloc_array(s->n, 1);
 	if (!s->now)
 		return gq_fail_nomem(err);
@@ -122,7 +129,7 @@ static enum gptq_status verify_span(struct gq_recovery *rc, struct spans *s, siz
 			gq_error_file(err, s->f->name);
 			gq_error_offset(err, place_of(s, i) + at);
 		}
-		rc->n_zeros_verified += r->n_columns;
+		rc->n_zeros_verified += compared;
 	}
 	return status;
 }
@@ -143,17 +150,17 @@ enum gptq_status gq_recovery_spans(struct gq_recovery *rc, const struct gq_journ
 				   struct gptq_error *err)
 {
 	struct spans s = {.j = j};
-	uint64_t first = UINT64_MAX, last = 0;
 	enum gptq_status status = gq_recovery_file(rc, j, &s.f, err);
+	uint64_t first = 0, last = 0;
 
 	if (status == GPTQ_OK)
 		status = load(&s, err);
+	if (status == GPTQ_OK) {
+		first = place_of(&s, 0);
+		last = place_of(&s, s.n_spans - 1);
+	}
 	for (size_t i = 0; i < s.n_spans && status == GPTQ_OK; i++) {
-		first = place_of(&s, i) < first ? place_of(&s, i) : first;
-		last = place_of(&s, i) > last ? place_of(&s, i) : last;
-		if (!gq_span_ok(place_of(&s, i), s.n, s.f->size))
-			status = gq_journal_damaged(j, "a span outside its file", err);
-		else if (check)
+		if (check)
 			status = gq_recovery_plan_span(rc, j, s.f, place_of(&s, i), s.n, err);
 		if (status == GPTQ_OK)
 			status = check ? check_span(&s, i, err) : write_span(rc, &s, i, err);

@@ -293,6 +293,88 @@ START_TEST(another_lies_beside)
 }
 END_TEST
 
+static void put_many(unsigned shift);
+
+/* A record that names one place twice, each time with other old bytes: one span would write over the other. */
+START_TEST(place_twice_in_a_record)
+{
+	struct gptq_convert_options o = {.struct_size = sizeof(o), .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1};
+	struct gptq_error err;
+	unsigned char *r, *old;
+	size_t each;
+
+	ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+	put_many(0);
+	ck_assert_int_eq(mkdir("M/.gptq-convert.config.new", 0777), 0);
+	ck_assert_int_eq(gptq_convert_in_place("M", &o, NULL, &err), GPTQ_E_IO);
+	ck_assert_int_eq(rmdir("M/.gptq-convert.config.new"), 0);
+	image_size = slurp("M/" GQ_JOURNAL_NAME, image, sizeof(image));
+	for (unsigned way = 0; way < 2; way++) {
+		uint64_t a, b;
+
+		r = image + record_at(2);
+		each = (size_t)(gq_load_le(r + 32, 8) / gq_load_le(r + 80, 8));
+		old = r + 88 + 8 * gq_load_le(r + 80, 8);
+		a = gq_load_le(r + 88, 8);
+		b = gq_load_le(r + 96, 8);
+		if (way) { /* the first two change places, which alone does no harm but is not what we write */
+			gq_store_le(r + 88, b, 8);
+			gq_store_le(r + 96, a, 8);
+		} else {
+			gq_store_le(r + 96, a, 8);
+			memcpy(old + each, old, each);
+			gq_store_le(r + 48, crc32(0, old, (uInt)gq_load_le(r + 32, 8)), 4);
+		}
+		mend_checksums();
+		put_journal(image, image_size);
+		o = (struct gptq_convert_options){.struct_size = sizeof(o)};
+		ck_assert_int_eq(gptq_convert_in_place("M", &o, NULL, &err), GPTQ_E_FORMAT);
+		ck_assert_ptr_nonnull(strstr(err.message, "not in their order"));
+		ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_E_FORMAT);
+	}
+}
+END_TEST
+
+struct meddler {
+	unsigned left;
+	bool done, before_journal;
+};
+
+static bool meddle(void *ctx)
+{
+	struct meddler *m = ctx;
+
+	if (m->left && --m->left == 0) {
+		m->done = true;
+		m->before_journal = access("M/" GQ_JOURNAL_NAME, F_OK) != 0;
+		write_text("M/quantize_config.json", "{\"bits\": 4, \"mine\": 1}\n");
+	}
+	return false;
+}
+
+/* Somebody else writes the config: whenever that is, his text stays, and no journal is made that leads nowhere. */
+START_TEST(config_changed_meanwhile)
+{
+	struct gptq_error err;
+
+	ck_assert_int_eq(gptq_convert_rollback("M", NULL, NULL, &err), GPTQ_OK);
+	for (unsigned n = 1, done = 1; done; n++) {
+		struct meddler m = {.left = n};
+		struct gptq_hooks hooks = {.ctx = &m, .cancelled = meddle};
+		struct gptq_convert_options o = {
+			.struct_size = sizeof(o), .to = GPTQ_ZEROS_V2, .from = GPTQ_ZEROS_V1, .hooks = &hooks};
+
+		write_bytes("M/model.safetensors", old_file, 8 + strlen(HEADER) + 52);
+		write_text("M/quantize_config.json", CONFIG);
+		(void)gptq_convert_in_place("M", &o, NULL, &err); /* too early or too late a change is none */
+		done = m.done;
+		ck_assert(!done || file_is("M/quantize_config.json", "{\"bits\": 4, \"mine\": 1}\n"));
+		ck_assert_msg(!m.before_journal || access("M/" GQ_JOURNAL_NAME, F_OK) != 0, "call %u", n);
+		unlink("M/" GQ_JOURNAL_NAME);
+	}
+}
+END_TEST
+
 #define MANY 30
 #define MANY_HEADER 16384
 
@@ -511,6 +593,8 @@ int main(void)
 	tcase_add_test(tc, is_a_link);
 	tcase_add_test(tc, another_lies_beside);
 	tcase_add_test(tc, many_small_layers);
+	tcase_add_test(tc, place_twice_in_a_record);
+	tcase_add_test(tc, config_changed_meanwhile);
 	tcase_add_loop_test(tc, both_ways_without_memory, 0, 2);
 	tcase_add_test(tc, fresh_run_without_memory);
 	tcase_add_test(tc, stream_without_memory);
