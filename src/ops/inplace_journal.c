@@ -400,7 +400,7 @@ static enum gptq_status add_text(struct maker *m, const struct gq_new_text *t, c
 	if (status == GPTQ_OK)
 		status = check_unchanged(m, t->name, old_file, err);
 	if (status == GPTQ_OK) {
-		r.mode = st.st_mode & 07777;
+		r.mode = st.st_mode & 0777;
 		memcpy(both, old_file->text, old_file->size);
 		memcpy(both + old_file->size, t->data, t->size);
 		r.crc_before = (uint32_t)crc32_z(0, both, old_file->size);

@@ -168,6 +168,19 @@ enum gptq_status gq_journal_damaged(const struct gq_journal *j, const char *what
 	return status;
 }
 
+/* A journal that one gptq-convert wrote another must not guess at. */
+static enum gptq_status other_version(const struct gq_journal *j, struct gptq_error *err)
+{
+	enum gptq_status status =
+		gq_fail(err, GPTQ_E_FORMAT,
+			"the journal of an in-place conversion that another version of gptq-convert began; nothing was "
+			"touched\nkeep it: that version finishes the conversion with --in-place and undoes it with "
+			"--rollback");
+
+	gq_error_file(err, j->path);
+	return status;
+}
+
 enum gptq_status gq_journal_open(int dir_fd, const char *dir, const char *name, struct gq_journal *j,
 				 struct gptq_error *err)
 {
@@ -192,7 +205,9 @@ enum gptq_status gq_journal_open(int dir_fd, const char *dir, const char *name, 
 	if (status == GPTQ_OK)
 		status = gq_pread_full(j->fd, magic, sizeof(magic), 0, j->path, err);
 	if (status == GPTQ_OK && memcmp(magic, MAGIC, sizeof(magic)) != 0)
-		status = gq_journal_damaged(j, "it does not begin as one", err);
+		status = memcmp(magic, MAGIC, MAGIC_SIZE - 1) == 0
+				 ? other_version(j, err)
+				 : gq_journal_damaged(j, "it does not begin as one", err);
 	if (status != GPTQ_OK) {
 		gq_journal_close(j);
 		return status;
@@ -261,6 +276,8 @@ static const char *check_record(const struct gq_journal *j, const struct gq_reco
 		return "spans that are not alike";
 	if (zeros && (!r->row_bytes || !r->old_size || r->old_size / r->n_spans % r->row_bytes))
 		return "a span that is no whole number of rows";
+	if (r->kind == GQ_RECORD_CONFIG && r->mode > 0777)
+		return "permissions that no config gets";
 	if (r->kind == GQ_RECORD_END && r->offset != j->n_records)
 		return "records are missing";
 	if (!size_of_payload(r, &payload) || payload != r->payload_size)

@@ -184,6 +184,8 @@ static enum gptq_status check_header(const struct gq_journal *j, int fd, struct 
 	if (!header)
 		return gq_fail_nomem(err);
 	status = gq_pread_full(fd, header, (size_t)r->header_size, 0, r->name, err);
+	if (status == GPTQ_OK && (r->header_size < 8 || gq_load_le(header, 8) != r->header_size - 8))
+		status = gq_journal_damaged(j, "a header that ends where its file's does not", err);
 	crc = (uint32_t)crc32_z(0, header, (size_t)r->label_begin);
 	crc = (uint32_t)crc32_z(crc, header + end, (size_t)(r->header_size - end));
 	gq_free(header);

@@ -51,6 +51,8 @@ static enum gptq_status shift(struct spans *s, struct gptq_error *err)
 	s->z = gq_malloc_array(s->lanes, 3);
 	if (!s->shifted || !s->z)
 		return gq_fail_nomem(err);
+	if (r->n_columns > s->lanes)
+		return gq_journal_damaged(s->j, "more columns than a row has", err);
 	memcpy(s->shifted, s->old_bytes, (size_t)r->old_size);
 	return gptq_zeros_shift(s->shifted, (size_t)(r->old_size / r->row_bytes), (size_t)r->row_bytes, r->bits,
 				r->word_bits, r->from, r->to, r->style, err);
@@ -114,8 +116,7 @@ static enum gptq_status verify_span(struct gq_recovery *rc, struct spans *s, siz
 {
 	const struct gq_record *r = &s->j->record;
 	struct gq_pack pack = {r->bits, r->word_bits};
-	size_t row = (size_t)r->row_bytes, lanes = s->lanes;
-	size_t compared = r->n_columns < lanes ? (size_t)r->n_columns : lanes;
+	size_t row = (size_t)r->row_bytes, lanes = s->lanes, columns = (size_t)r->n_columns;
 	uint8_t *z = s->z;
 	enum gptq_status status = gq_pread_full(s->f->fd, s->now, s->n, place_of(s, i), s->f->name, err);
 
@@ -124,12 +125,12 @@ static enum gptq_status verify_span(struct gq_recovery *rc, struct spans *s, siz
 		gq_zeros_decode(z, lanes, pack, r->from, r->style, z + lanes);
 		gq_layout_stream.unpack_line(s->now + at, pack, lanes, z);
 		gq_zeros_decode(z, lanes, pack, r->to, r->style, z + 2 * lanes);
-		if (memcmp(z + lanes, z + 2 * lanes, compared) != 0) {
+		if (memcmp(z + lanes, z + 2 * lanes, columns) != 0) {
 			status = gq_fail(err, GPTQ_E_MISMATCH, "what was written does not hold the same zero points");
 			gq_error_file(err, s->f->name);
 			gq_error_offset(err, place_of(s, i) + at);
 		}
-		rc->n_zeros_verified += compared;
+		rc->n_zeros_verified += columns;
 	}
 	return status;
 }

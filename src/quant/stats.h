@@ -68,7 +68,7 @@ struct gq_code_stats {
 	uint64_t n_lanes, n_kept, n_ends; /* lanes with rows; how many are kept; how many are 0 or M */
 	struct gq_pairs match;            /* m and L, kept lanes */
 	struct gq_pairs match_legacy;     /* m and z by gptqmodel-3bit */
-	uint64_t above_word;              /* lanes right above an M that are M-1 while codes heap up at 0 */
+	uint64_t above_word;              /* lanes right above an M that are M-1 while 16 codes or more heap up at 0 */
 	uint64_t above_lane;              /* the same, M */
 	uint64_t above_bell;              /* either, while codes are low but do not heap up at 0: no evidence */
 	struct gq_clusters borrow;        /* m - z_lane where LANE and WORD part, less the column's other groups */

@@ -17,6 +17,9 @@ static double as_double(uint64_t n)
 	return (double)(int64_t)n;
 }
 
+/* Of so few rows all have one sign by chance more often than columns are one-sided by nature: 2^-8, but 2^-16. */
+#define FEW_ROWS 16
+
 static double mean_code(const struct row *row, size_t n)
 {
 	return as_double(row->sums[n / GQ_CELL_COLUMNS].sum[n % GQ_CELL_COLUMNS]) * row->inverse;
@@ -106,7 +109,7 @@ static void evaluate_lanes(struct gq_stats *st, const struct row *row)
 			continue;
 		n_kept++;
 		add_kept(st, row, n, m, &plain, &match);
-		if (row->n_rows >= 16)
+		if (row->n_rows >= FEW_ROWS)
 			count_constant(st, row, n);
 	}
 	out->scatter[GQ_DECODE_PLAIN] = plain;
@@ -170,7 +173,7 @@ static void evaluate_word(struct gq_stats *st, const struct row *row, size_t low
 			n_heaps++;
 		else
 			sum += m / max;
-		if (row->lanes[n - 1] != st->max || m >= 0.45 * max)
+		if (row->lanes[n - 1] != st->max || m >= 0.45 * max || row->n_rows < FEW_ROWS)
 			continue;
 		if (!is_heap(st, row, n, m)) {
 			out->above_bell += row->lanes[n] + 1U >= st->max;

@@ -145,6 +145,7 @@ START_TEST(forged)
 		{1, 24, 8, 12345, "not the file"},          /* inode */
 		{1, 32, 8, 99, "not the file"},             /* size */
 		{1, 40, 8, UINT64_MAX, "outside its file"}, /* header size */
+		{1, 40, 8, sizeof(HEADER) + 15, "header that ends"},
 		{1, 56, 8, UINT64_MAX, "outside its file"}, /* label begin */
 		{1, 64, 8, UINT64_MAX, "outside its file"}, /* label size */
 		{1, 48, 4, 1, "header is not the one"},
@@ -164,10 +165,12 @@ START_TEST(forged)
 		{2, 80, 8, UINT64_MAX, "not alike"},
 		{2, 80, 8, 2, "whole number of rows"},
 		{3, 80, 8, 1, "not alike"},
+		{2, 64, 8, 9, "more columns than a row has"},
 		{2, 76, 1, 99, "unknown format"},
 		{3, 24, 8, 0, "outside its place"}, /* the header's span moved */
 		{4, 40, 8, UINT64_MAX, "not as large as it says"},
 		{4, 40, 8, (uint64_t)1 << 40, "not as large as it says"},
+		{4, 20, 4, 06777, "permissions"},
 		{5, 24, 8, 9, "records are missing"},
 		{5, 0, 4, 77, "an unknown record"},
 	};
@@ -283,6 +286,14 @@ START_TEST(is_a_link)
 	ck_assert_int_eq(rename("M/" GQ_JOURNAL_NAME, "elsewhere"), 0);
 	ck_assert_int_eq(symlink("../elsewhere", "M/" GQ_JOURNAL_NAME), 0);
 	refused(GPTQ_E_IO, NULL);
+}
+END_TEST
+
+START_TEST(another_version)
+{
+	image[7]--;
+	put_journal(image, image_size);
+	refused(GPTQ_E_FORMAT, "another version of gptq-convert");
 }
 END_TEST
 
@@ -591,6 +602,7 @@ int main(void)
 	tcase_add_loop_test(tc, says_two_things, 2, 5);
 	tcase_add_test(tc, forged_names);
 	tcase_add_test(tc, is_a_link);
+	tcase_add_test(tc, another_version);
 	tcase_add_test(tc, another_lies_beside);
 	tcase_add_test(tc, many_small_layers);
 	tcase_add_test(tc, place_twice_in_a_record);
