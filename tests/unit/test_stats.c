@@ -299,6 +299,34 @@ START_TEST(tiles)
 }
 END_TEST
 
+/*
+ * Every second column has the zero point of an M, the one above it M - 1 and codes that heap up at 0: borrowed, where
+ * there are enough rows for that to be no chance.
+ */
+START_TEST(few_rows_say_nothing)
+{
+	for (size_t k = 8; k <= 16; k += 8) {
+		struct layer *l = make((struct gq_pack){4, 32}, k, 64, 1, false, 1);
+		struct gq_stats_layer in = {
+			.qzeros = {l->qzeros, l->groups, l->qz_row_bytes, l->n, l->pack, &gq_layout_stream},
+			.k = l->k,
+			.g_of_k = l->g_of_k};
+		struct gq_word_rows rows = {l->qweight, l->qw_row_bytes};
+		struct gq_code_stats out;
+
+		for (size_t n = 0; n < 64; n++) {
+			gq_layout_stream.put_lane(l->qzeros, l->pack, n, n % 8 == 0 ? 15 : n % 8 == 1 ? 14 : 7);
+			for (size_t i = 0; i < k; i++)
+				put_code(l, i, n, n % 8 == 1 ? (i % 4 == 3 ? 7 : 0) : (unsigned)i % 16);
+		}
+		ck_assert_int_eq(gq_stats_of(&in, rows, &out, NULL), GPTQ_OK);
+		ck_assert_uint_eq(out.n_first, 8);
+		ck_assert_uint_eq(out.above_word, k < 16 ? 0 : 8);
+		unmake(l);
+	}
+}
+END_TEST
+
 START_TEST(allocation_fails)
 {
 	struct layer *l = make((struct gq_pack){4, 32}, 64, 64, 2, false, 1);
@@ -329,6 +357,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, sums, 0, N_SHAPES);
 	tcase_add_loop_test(tc, tiles, 0, 4);
+	tcase_add_test(tc, few_rows_say_nothing);
 	tcase_add_test(tc, allocation_fails);
 	suite_add_tcase(s, tc);
 	return unit_main(s);

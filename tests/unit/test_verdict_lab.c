@@ -423,34 +423,6 @@ START_TEST(small_models)
 }
 END_TEST
 
-/* Eight weights have one sign by chance once in 256 groups: their zero points at an end say nothing of the style. */
-START_TEST(small_groups)
-{
-	static const enum lab_family families[] = {LAB_GAUSS, LAB_LAPLACE};
-	struct table styles;
-	size_t n = 0;
-
-	memset(&styles, 0, sizeof(styles));
-	for (unsigned f = 0; f < 2; f++)
-		for (enum lab_storage s = LAB_LANE; s <= LAB_WORD; s++)
-			for (uint64_t seed = 0; seed < 6; seed++) {
-				struct lab_recipe recipe = recipe_of(families[f], 4, 512, 1024, 8, 300 + 10 * f + seed);
-				struct gq_model_verdict m;
-				const struct fact *model;
-				struct fact fact;
-
-				if (!unit_runs(n++))
-					continue;
-				make(&recipe, s, &fact);
-				model = &fact;
-				m = judge(&model, 1, 1);
-				count_style(&m, 4, s, &styles);
-			}
-	print_table("styles, groups of 8", &styles);
-	ck_assert_uint_eq(styles.count[gq_width_index(4)][WRONG], 0);
-}
-END_TEST
-
 START_TEST(other_words)
 {
 	static const unsigned word_bits[] = {8, 16, 64};
@@ -529,7 +501,6 @@ int main(void)
 	tcase_add_test(tc, symmetric_layers);
 	tcase_add_loop_test(tc, large_models, 0, 7);
 	tcase_add_test(tc, small_models);
-	tcase_add_test(tc, small_groups);
 	tcase_add_test(tc, other_words);
 	tcase_add_test(tc, half_converted);
 	tcase_add_test(tc, half_words);
