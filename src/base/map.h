@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash map from byte strings to numbers. Keys are borrowed, not copied, and may hold NUL. The hash is SipHash-1-3
- * under a key drawn anew for each map when it gets its first entry, so that a file cannot be made whose names all collide.
+ * under a key drawn anew for each map when it gets its first entry, so that a file cannot be made whose names all
+ * collide.
  */
 #ifndef GQ_BASE_MAP_H
 #define GQ_BASE_MAP_H

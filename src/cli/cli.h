@@ -56,10 +56,10 @@ int cli_fail(const struct cli_command *command, const struct gptq_error *err);
 enum cli_exit cli_exit_code(enum gptq_status status);
 
 /*
- * First of all: large tables grow and go, and one layer's follow another's. A third of the time for 200,000 tensors went
- * into giving pages back and taking them anew, and another third into taking them one by one. So the heap keeps what it
- * has, and its first part, which is address space alone until it is used, comes in large pages where the system has
- * them.
+ * First of all: large tables grow and go, and one layer's follow another's. A third of the time for 200,000 tensors
+ * went into giving pages back and taking them anew, and another third into taking them one by one. So the heap keeps
+ * what it has, and its first part, which is address space alone until it is used, comes in large pages where the system
+ * has them.
  */
 void cli_keep_memory(void);
 

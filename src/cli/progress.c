@@ -58,8 +58,8 @@ static void cut(char *text, size_t columns)
 }
 
 /*
- * The mean of what came by so far, and once that is more than memory reaches back to, one that forgets. What
- * passes before the first byte moves, headers are read then, is in no rate.
+ * The mean of what came by so far, and once that is more than memory reaches back to, one that forgets. The time before
+ * the first byte, when headers are read, is in no rate.
  */
 static void follow_rate(struct cli_progress *p, double t, uint64_t done)
 {

@@ -28,7 +28,9 @@ struct gq_st_names {
 void gq_st_names_init(struct gq_st_names *names, bool mapped);
 void gq_st_names_free(struct gq_st_names *names);
 
-/* Adds the name of tensor number n, behind n others. GQ_MAP_OLD: it is that of tensor *before. It may tell only later. */
+/*
+ * Adds the name of tensor number n, behind n others. GQ_MAP_OLD: it is that of tensor *before. It may tell only later.
+ */
 enum gq_map_result gq_st_names_add(struct gq_st_names *names, const struct gq_st_tensor *tensors, uint32_t n,
 				   uint32_t *before);
 

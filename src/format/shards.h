@@ -49,11 +49,11 @@ struct gq_shards {
 	struct gq_tensor *tensors; /* by shard, in header order */
 	size_t n_tensors;
 	/*
-	 * name -> index in tensors; the first of two of one name. What an index lists whose names ascend is found there,
-	 * and borrows its name from there: that spares a copy of all names and most of the map.
+	 * name -> index in tensors; the first of two of one name. What an index lists whose names ascend is found
+	 * there, and borrows its name from there: that spares a copy of all names and most of the map.
 	 */
 	struct gq_index *index;
-	uint32_t *of_entry;     /* for each entry the index in tensors, plus 1; 0: no file has it. NULL: no such index */
+	uint32_t *of_entry;     /* of each entry the index in tensors, plus 1; 0: no file has it. NULL: no such index */
 	struct gq_map by_name;  /* all others */
 	size_t n_names;         /* different ones */
 	char *index_name;       /* "model.safetensors.index.json"; NULL if there is none */
@@ -99,7 +99,7 @@ static inline bool gq_tensor_is(const struct gq_tensor *tensor, const char *suff
 /* The name of a tensor as NUL-terminated text that gq_shards_take_names() gives away; NULL if it does not lie there. */
 char *gq_shards_kept_name(const struct gq_shards *shards, const struct gq_tensor *tensor);
 
-/* Before closing: such names belong to the caller from now on, all to be freed by one gq_free(). NULL if there are none. */
+/* Before closing: such names belong to the caller from now on, all to be freed by one gq_free(). NULL if none are. */
 char *gq_shards_take_names(struct gq_shards *shards);
 
 /*

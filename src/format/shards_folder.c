@@ -132,9 +132,11 @@ static enum gptq_status open_indexed(const char *dir, const char *index_name, co
 		return open_without(&e, dir, names, n_names, shards, problems, err);
 	shards->index = index;
 	shards->index_name = gq_strdup(index_name);
-	status = shards->index_name && make_room(shards)
-			 ? gq_shards_open_all(dir, (const char *const *)index->files, index->n_files, shards, problems, err)
-			 : gq_fail_nomem(err);
+	if (shards->index_name && make_room(shards))
+		status = gq_shards_open_all(dir, (const char *const *)index->files, index->n_files, shards, problems,
+					    err);
+	else
+		status = gq_fail_nomem(err);
 	if (status == GPTQ_OK)
 		status = gq_index_compare(index, shards, problems, err);
 	if (status == GPTQ_OK)

@@ -24,7 +24,10 @@ static bool cancelled(void *ctx)
 	return outer->cancelled && outer->cancelled(outer->ctx);
 }
 
-/* Sums of files' sizes, or of what a stream's header claims: where they wrap around, shares are wrong, and nothing else. */
+/*
+ * Sums of files' sizes, or of what a stream's header claims: where they wrap around, shares are wrong, and nothing
+ * else.
+ */
 static uint64_t digest_bytes(const struct gq_inspection *in)
 {
 	uint64_t total = 0;
