@@ -160,36 +160,47 @@ static int next_option(struct cli_parser *p, const char **arg)
 	return CLI_BAD;
 }
 
-size_t cli_columns(const char *text)
+static size_t columns_of(const char *text, size_t size)
 {
 	size_t n = 0;
 
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
+	for (size_t i = 0; i < size; i++)
+		n += ((unsigned char)text[i] & 0xc0) != 0x80;
 	return n;
+}
+
+size_t cli_columns(const char *text)
+{
+	return columns_of(text, strlen(text));
 }
 
 void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width)
 {
-	while (*text) {
-		size_t word = strcspn(text, " \n");
+	bool begun = column > indent; /* something stands on this line, and a space goes between */
+	size_t spaces = begun;
 
-		if (column > indent && column + 1 + word > width) {
+	while (*text) {
+		size_t run = strspn(text, " "), word = strcspn(text + run, " \n"), columns;
+
+		spaces += run;
+		text += run;
+		columns = columns_of(text, word);
+		if (begun && word && column + spaces + columns > width) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			column = indent;
-		} else if (column > indent) {
-			putc(' ', out);
-			column++;
+			spaces--; /* that is the line feed now; names of files may have several */
 		}
+		fprintf(out, "%*s", (int)spaces, "");
 		fwrite(text, 1, word, out);
-		column += (unsigned)word;
+		column += (unsigned)(spaces + columns);
 		text += word;
-		while (*text == ' ')
-			text++;
+		begun = begun || word;
+		spaces = 0;
 		if (*text == '\n') {
 			text++;
 			fprintf(out, "\n%*s", *text ? (int)indent : 0, "");
 			column = indent;
+			begun = false;
 		}
 	}
 	if (column > 0)

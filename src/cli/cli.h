@@ -86,12 +86,14 @@ const char *cli_size(char dst[32], uint64_t nbytes);
 const char *cli_count(char dst[32], uint64_t n);
 /* How many columns UTF-8 text takes, as far as each character takes one. */
 size_t cli_columns(const char *text);
-/* Prints text to `out`, wrapped at `width`, continuation lines indented by `indent` (the first starts at `column`).
- * Line feeds inside the text are kept. */
+/*
+ * Prints text to `out`, wrapped at `width` columns, continuation lines indented by `indent` (the first starts at
+ * `column`). Line feeds inside the text are kept, and so are all spaces but the one whose place a line feed takes.
+ */
 void cli_wrap(FILE *out, const char *text, unsigned indent, unsigned column, unsigned width);
 /*
- * Prints text and a line feed: like cli_wrap() where `out` is a terminal whose width is known, which would break lines in
- * the midst of words, and as it is elsewhere, since programs read lines.
+ * Prints text and a line feed: like cli_wrap() where `out` is a terminal whose width is known, which would break lines
+ * in the midst of words, and as it is elsewhere, since programs read lines.
  */
 void cli_fold(FILE *out, const char *text, unsigned indent, unsigned column);
 /* The terminal's width if `f` is one (COLUMNS wins), else 80. */
