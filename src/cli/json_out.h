@@ -27,7 +27,8 @@ void json_print(FILE *out, cJSON *root);
 
 /*
  * The same for an object that may become large: it is printed as it comes, members and items of arrays one by one, so
- * that no more than one of them is in memory. What is handed over is freed.
+ * that no more than one of them is in memory. What is handed over is freed. After a failure in the middle the document
+ * is cut off, so whoever reads it must look at the exit status.
  */
 struct json_stream {
 	FILE *out;
