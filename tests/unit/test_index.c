@@ -3,7 +3,7 @@
 #include "scratch.h"
 
 #include "base/mem.h"
-#include "format/index.h"
+#include "format/index_private.h"
 #include "format/shards.h"
 
 #define TWO_TENSORS(a, b)                                                                                              \
@@ -71,16 +71,39 @@ START_TEST(index_reading)
 }
 END_TEST
 
+/* Is the index read in the fast way? If not, nothing of it is left. */
+static bool is_usual(const char *text)
+{
+	struct gq_index index = {.text = strdup(text)};
+	struct gptq_error err;
+	bool usual;
+
+	ck_assert_int_eq(gq_index_read_usual(&index, strlen(text), &usual, &err), GPTQ_OK);
+	ck_assert_uint_eq(index.n_entries != 0, usual);
+	ck_assert_uint_eq(index.n_files != 0, usual);
+	gq_index_free(&index);
+	return usual;
+}
+
 /* The names of the same index, in the order and way that is read fast and in others: the same comes out. */
 START_TEST(index_ways)
 {
+	/* The first N_USUAL are read fast. */
+	enum { N_USUAL = 3 };
 	static const char *const good[] = {
 		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
 		" {\"metadata\": {\"x\": [1, {}]}, \"weight_map\" : { \"a\" : \"2.safetensors\" , \"a.b\": "
 		"\"1.safetensors\"\n,\t\"c\":\"1.safetensors\" } , \"more\": {\"a\": {}}}\r\n",
+		"{\"weight\\u005fmap\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
 		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a\\u002eb\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
 		"{\"weight_map\":{\"a\":\"2.\\u0073afetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
-		"{\"weight\\u005fmap\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
+	};
+	/* In order, but not as usual. */
+	static const char *const odd[] = {
+		"{\"weight_map\":{\"b\":\"1.safetensors\",\"a\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"aa\":\"1.safetensors\",\"a\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\xc3\xa4\":\"1.safetensors\"}}",
+		"{\"weight_map\":{\"a\":\"1\xc3\xa4.safetensors\"}}",
 	};
 	static const char *const bad[] = {
 		"{\"weight_map\":{\"a\":\"1.safetensors\",\"a\":\"1.safetensors\"}}",
@@ -106,6 +129,7 @@ START_TEST(index_ways)
 	struct gptq_error err;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		ck_assert_msg(is_usual(good[i]) == (i < N_USUAL), "%s", good[i]);
 		write_text("i.json", good[i]);
 		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_OK, "%s: %s", good[i], err.message);
 		ck_assert_uint_eq(index.n_files, 2);
@@ -119,7 +143,14 @@ START_TEST(index_ways)
 		}
 		gq_index_free(&index);
 	}
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		ck_assert_msg(!is_usual(odd[i]), "%s", odd[i]);
+		write_text("i.json", odd[i]);
+		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_OK, "%s: %s", odd[i], err.message);
+		gq_index_free(&index);
+	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_msg(!is_usual(bad[i]), "%s", bad[i]);
 		write_text("i.json", bad[i]);
 		ck_assert_msg(gq_index_read(".", "i.json", &index, &err) == GPTQ_E_FORMAT, "%s", bad[i]);
 	}

@@ -54,6 +54,38 @@ START_TEST(names_in_any_order)
 }
 END_TEST
 
+/* Up to four runs of ascending names are compared with each other, and from the fifth on there is a map. */
+START_TEST(few_runs)
+{
+	enum { RUNS = 6, EACH = 3 };
+	struct gq_st_tensor tensors[RUNS * EACH] = {0};
+	char text[RUNS * EACH][16];
+	struct gq_st_names names;
+	uint32_t before;
+
+	for (unsigned same = 0; same < 2; same++) {
+		for (unsigned n_runs = 1; n_runs <= RUNS; n_runs++) {
+			unsigned n = n_runs * EACH, found = 0;
+
+			gq_st_names_init(&names, false);
+			for (unsigned i = 0; i < n; i++) {
+				/* c0 c1 c2  b0 b1 b2 ...; or the last name of all runs is one */
+				snprintf(text[i], sizeof(text[i]), "%c%u", 'a' + (n - 1 - i) / EACH, i % EACH);
+				if (same && i % EACH == EACH - 1)
+					strcpy(text[i], "z");
+				tensors[i].name = text[i];
+				tensors[i].name_size = (uint32_t)strlen(text[i]);
+				found += gq_st_names_add(&names, tensors, i, &before) == GQ_MAP_OLD;
+				ck_assert_int_eq(names.mapped, i / EACH >= GQ_ST_RUNS);
+			}
+			ck_assert_uint_eq(found, same && n_runs > GQ_ST_RUNS ? n_runs - GQ_ST_RUNS : 0);
+			ck_assert_int_eq(gq_st_names_differ(&names, tensors, n), !same || n_runs == 1);
+			gq_st_names_free(&names);
+		}
+	}
+}
+END_TEST
+
 /* Work in proportion to the tensors: slots of the map that were looked at, not seconds. */
 START_TEST(no_order_at_all)
 {
@@ -92,6 +124,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, names_in_any_order);
+	tcase_add_test(tc, few_runs);
 	tcase_add_test(tc, no_order_at_all);
 	suite_add_tcase(s, tc);
 	return unit_main(s);

@@ -291,52 +291,99 @@ START_TEST(counts)
 }
 END_TEST
 
+/* More than 255 times 16 lanes, and more than twice that: so many are counted before counts are added up. */
+#define LONG_ROW 4100
+#define LONGER_ROW 8200
+
+enum filling { RANDOM, LITTLE_MAX, CONSTANT, N_FILLINGS };
+
+/* Three rows. CONSTANT: lanes of a row have one value, so that each of the counts comes to its most. */
+static void fill_rows(unsigned char *words, size_t row, struct gq_pack pack, enum filling filling)
+{
+	static uint8_t lanes[LONGER_ROW + 64];
+	size_t n = gq_row_lanes(pack, row);
+	unsigned mid = 1U << (pack.bits - 1);
+	const unsigned values[] = {0, mid - 1, mid};
+
+	for (size_t i = 0; i < 3 * row; i++)
+		words[i] = (unsigned char)(filling == LITTLE_MAX ? random_below(256) & 0x55 : random_below(256));
+	for (size_t g = 0; g < 3 && filling == CONSTANT; g++) {
+		memset(lanes, (int)values[random_below(3)], n);
+		gq_layout_stream.pack_line(lanes, pack, n, words + g * row);
+	}
+}
+
+/* Compares the figures of some rows with those that come of decoding one lane after the other. Were they told? */
+static bool check_figures(struct gq_pack pack, enum gptq_zeros_format format, enum gptq_v1_style style, size_t n,
+			  enum filling filling)
+{
+	static unsigned char words[3 * (LONGER_ROW + 64)];
+	static uint8_t lanes[LONGER_ROW + 64], z[LONGER_ROW + 64];
+	size_t row = gq_ceil_div(n * pack.bits, pack.word_bits) * pack.word_bits / 8;
+	struct gq_zero_figures figures, told;
+	struct gq_zero_stats stats;
+	struct gq_qzeros qz;
+	uint64_t hist[256] = {0};
+
+	row = pack.bits == 3 ? gq_ceil_div(row, 12) * 12 : row;
+	fill_rows(words, row, pack, filling);
+	qz = as_qzeros(words, 3, row, n, pack);
+	for (size_t g = 0; g < 3; g++) {
+		for (size_t i = 0; i < gq_row_lanes(pack, row); i++)
+			lanes[i] = (uint8_t)gq_layout_stream.get_lane(words + g * row, pack, i);
+		gq_zeros_decode(lanes, gq_row_lanes(pack, row), pack, format, style, z);
+		for (size_t i = 0; i < n; i++)
+			hist[z[i]]++;
+	}
+	ck_assert_int_eq(gq_zeros_figures(&qz, format, style, &figures, NULL), GPTQ_OK);
+	ck_assert_mem_eq(figures.hist, hist, sizeof(hist));
+	ck_assert_uint_eq(figures.n_zeros, 3 * n);
+	ck_assert_uint_eq(figures.n_equal_0, hist[0]);
+	ck_assert_uint_eq(figures.n_off_mid, 3 * n - hist[(size_t)1 << (pack.bits - 1)]);
+	ck_assert_int_eq(gq_zero_stats_of(&qz, &stats, NULL), GPTQ_OK);
+	if (!gq_zeros_tell(&stats, pack, format, style, &told))
+		return false;
+	ck_assert_uint_eq(told.n_zeros, figures.n_zeros);
+	ck_assert_uint_eq(told.n_equal_0, figures.n_equal_0);
+	ck_assert_uint_eq(told.n_off_mid, figures.n_off_mid);
+	ck_assert_uint_eq(told.z_min, figures.z_min);
+	ck_assert_uint_eq(told.z_max, figures.z_max);
+	return true;
+}
+
+/* All but words with M, and the legacy style at 3 bits, must be told. */
+static bool must_tell(struct gq_pack pack, enum gptq_zeros_format format, enum gptq_v1_style style,
+		      enum filling filling)
+{
+	if (format == GPTQ_ZEROS_V2)
+		return true;
+	style = gq_style_at(pack, style);
+	if (style == GPTQ_STYLE_GPTQMODEL_3BIT)
+		return false;
+	return style != GPTQ_STYLE_WORD || filling == CONSTANT;
+}
+
 /* Zero points counted by bytes, by rows and by lanes: the same as one lane at a time. */
 START_TEST(figures_are_plain)
 {
-	unsigned char words[3 * 96];
-	uint8_t lanes[400], z[400];
-	unsigned n_told = 0;
+	const enum gptq_v1_style style = all[_i];
 
-	for (unsigned turn = 0; turn < N_PACKS * 4 * 60; turn++) {
+	for (unsigned turn = 0; turn < N_PACKS * 4 * 12; turn++) {
 		struct gq_pack pack = packs[turn % N_PACKS];
 		enum gptq_zeros_format format = turn / N_PACKS % 4 ? GPTQ_ZEROS_V1 : GPTQ_ZEROS_V2;
-		enum gptq_v1_style style = exact[turn / N_PACKS % 3];
-		size_t n = 1 + random_below(96 * 8 / pack.bits),
-		       row = gq_ceil_div(n * pack.bits, pack.word_bits) * pack.word_bits / 8;
-		bool few = turn % 5 == 0; /* few rows with M */
-		struct gq_zero_figures figures, told;
-		struct gq_zero_stats stats;
-		struct gq_qzeros qz;
-		uint64_t hist[256] = {0};
+		enum filling filling = (enum filling)(turn / N_PACKS % N_FILLINGS);
+		bool told = check_figures(pack, format, style, 1 + random_below(96 * 8 / pack.bits), filling);
 
-		row = pack.bits == 3 ? 96 : row;
-		for (size_t i = 0; i < sizeof(words); i++)
-			words[i] = (unsigned char)(few ? random_below(256) & 0x55 : random_below(256));
-		qz = as_qzeros(words, 3, row, n, pack);
-		for (size_t g = 0; g < 3; g++) {
-			for (size_t i = 0; i < gq_row_lanes(pack, row); i++)
-				lanes[i] = (uint8_t)gq_layout_stream.get_lane(words + g * row, pack, i);
-			gq_zeros_decode(lanes, gq_row_lanes(pack, row), pack, format, style, z);
-			for (size_t i = 0; i < n; i++)
-				hist[z[i]]++;
-		}
-		ck_assert_int_eq(gq_zeros_figures(&qz, format, style, &figures, NULL), GPTQ_OK);
-		ck_assert_mem_eq(figures.hist, hist, sizeof(hist));
-		ck_assert_int_eq(gq_zero_stats_of(&qz, &stats, NULL), GPTQ_OK);
-		if (gq_zeros_tell(&stats, pack, format, style, &told)) {
-			ck_assert_uint_eq(told.n_zeros, figures.n_zeros);
-			ck_assert_uint_eq(told.n_equal_0, figures.n_equal_0);
-			ck_assert_uint_eq(told.n_off_mid, figures.n_off_mid);
-			ck_assert_uint_eq(told.z_min, figures.z_min);
-			ck_assert_uint_eq(told.z_max, figures.z_max);
-			n_told++;
-		}
-		ck_assert_uint_eq(figures.n_zeros, 3 * n);
-		ck_assert_uint_eq(figures.n_equal_0, hist[0]);
-		ck_assert_uint_eq(figures.n_off_mid, 3 * n - hist[(size_t)1 << (pack.bits - 1)]);
+		ck_assert(told || !must_tell(pack, format, style, filling));
 	}
-	ck_assert_uint_gt(n_told, 1000); /* all but words with M, and the legacy style */
+	for (unsigned turn = 0; turn < N_PACKS * 2 * N_FILLINGS; turn++) {
+		struct gq_pack pack = packs[turn % N_PACKS];
+		enum gptq_zeros_format format = turn / N_PACKS % 2 ? GPTQ_ZEROS_V1 : GPTQ_ZEROS_V2;
+		enum filling filling = (enum filling)(turn / N_PACKS / 2);
+
+		check_figures(pack, format, style, LONG_ROW, filling);
+		check_figures(pack, format, style, LONGER_ROW, filling);
+	}
 }
 END_TEST
 
@@ -372,7 +419,7 @@ int main(void)
 	tcase_add_test(tc, every_lane_round_trips);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, counts);
-	tcase_add_test(tc, figures_are_plain);
+	tcase_add_loop_test(tc, figures_are_plain, 0, sizeof(all) / sizeof(all[0]));
 	tcase_add_test(tc, allocation_fails);
 	suite_add_tcase(s, tc);
 	return unit_main(s);
