@@ -10,8 +10,6 @@ SHARED_BYTES = 1.2  # new bytes there, times qzeros
 IN_PLACE_BYTES = 2.1  # written, times qzeros
 IN_PLACE = 0.05  # times cp and sync
 HEADERS = 0.10  # times Python
-TABLE = 0.50  # of memcmp
-EVERY = {"AVX-512": 0.25, "AVX2": 0.12}  # of memcpy
 
 
 @dataclass
@@ -37,12 +35,3 @@ def memory(what, peak, largest_header):
     return Budget(f"{what}: peak memory, MiB", peak / MIB, 64 + 10 * largest_header / MIB, form="{:.1f}",
                   remark=f"64 MiB and ten times the largest header, {largest_header / MIB:.2f} MiB")
 
-
-def vector_level():
-    """(name, share of memcpy) of the widest vectors that this processor has, or None."""
-    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
-        text = f.read()
-    for name, flag in [("AVX-512", "avx512bw"), ("AVX2", "avx2")]:
-        if flag in text:
-            return name, EVERY[name]
-    return None

@@ -92,8 +92,8 @@ START_TEST(index_ways)
 	enum { N_USUAL = 3 };
 	static const char *const good[] = {
 		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
-		" {\"metadata\": {\"x\": [1, {}]}, \"weight_map\" : { \"a\" : \"2.safetensors\" , \"a.b\": "
-		"\"1.safetensors\"\n,\t\"c\":\"1.safetensors\" } , \"more\": {\"a\": {}}}\r\n",
+		(" {\"metadata\": {\"x\": [1, {}]}, \"weight_map\" : { \"a\" : \"2.safetensors\" , \"a.b\": "
+		 "\"1.safetensors\"\n,\t\"c\":\"1.safetensors\" } , \"more\": {\"a\": {}}}\r\n"),
 		"{\"weight\\u005fmap\":{\"a\":\"2.safetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
 		"{\"weight_map\":{\"a\":\"2.safetensors\",\"a\\u002eb\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
 		"{\"weight_map\":{\"a\":\"2.\\u0073afetensors\",\"a.b\":\"1.safetensors\",\"c\":\"1.safetensors\"}}",
