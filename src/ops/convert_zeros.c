@@ -38,24 +38,20 @@ static enum gptq_status compare_rows(const struct gq_checked_file *f, size_t i, 
 	const struct gq_conversion *cv = f->c->cv;
 	const struct gq_unit *u = f->c->unit;
 	const struct gq_layer *l = &u->source.layers.items[i];
-	enum gptq_v1_style style = gq_layer_style(cv, u, i);
-	enum gptq_zeros_format to = gq_layer_changes(cv, u, i) ? cv->to : u->formats[i];
-	size_t row = (size_t)l->zero_row_bytes, n_lanes = gq_row_lanes(l->pack, row);
-	size_t n_columns = (size_t)l->out_features;
-	uint8_t *lanes = f->checker->lanes, *za = lanes + n_lanes, *zb = za + n_lanes;
+	struct gq_rewrite rewrite = {l->pack,
+				     (size_t)l->zero_row_bytes,
+				     (size_t)l->out_features,
+				     u->formats[i],
+				     gq_layer_changes(cv, u, i) ? cv->to : u->formats[i],
+				     gq_layer_style(cv, u, i)};
+	size_t n_lanes = gq_row_lanes(l->pack, rewrite.row_bytes);
+	const uint8_t *za = f->checker->lanes + n_lanes, *zb = za + n_lanes;
+	size_t same = gq_zeros_first_change(&rewrite, in, out, n, f->checker->lanes);
 
-	for (size_t r = 0; r < n; r++) {
-		gq_layout_stream.unpack_line(in + r * row, l->pack, n_lanes, lanes);
-		gq_zeros_decode(lanes, n_lanes, l->pack, u->formats[i], style, za);
-		gq_layout_stream.unpack_line(out + r * row, l->pack, n_lanes, lanes);
-		gq_zeros_decode(lanes, n_lanes, l->pack, to, style, zb);
-		if (memcmp(za, zb, n_columns) == 0)
-			continue;
-		for (size_t k = 0; k < n_columns; k++)
-			if (za[k] != zb[k])
-				return differs(l, g + r, k, za[k], zb[k], err);
-	}
-	f->checker->n_zeros += (uint64_t)n * n_columns;
+	for (size_t k = 0; same < n && k < rewrite.n; k++)
+		if (za[k] != zb[k])
+			return differs(l, g + same, k, za[k], zb[k], err);
+	f->checker->n_zeros += (uint64_t)n * rewrite.n;
 	return GPTQ_OK;
 }
 

@@ -115,23 +115,20 @@ static enum gptq_status check_span(struct spans *s, size_t i, struct gptq_error 
 static enum gptq_status verify_span(struct gq_recovery *rc, struct spans *s, size_t i, struct gptq_error *err)
 {
 	const struct gq_record *r = &s->j->record;
-	struct gq_pack pack = {r->bits, r->word_bits};
-	size_t row = (size_t)r->row_bytes, lanes = s->lanes, columns = (size_t)r->n_columns;
-	uint8_t *z = s->z;
+	struct gq_rewrite rewrite = {
+		{r->bits, r->word_bits}, (size_t)r->row_bytes, (size_t)r->n_columns, r->from, r->to, r->style};
+	size_t n = s->n / rewrite.row_bytes, same;
 	enum gptq_status status = gq_pread_full(s->f->fd, s->now, s->n, place_of(s, i), s->f->name, err);
 
-	for (size_t at = 0; at < s->n && status == GPTQ_OK; at += row) {
-		gq_layout_stream.unpack_line(s->old_bytes + i * s->n + at, pack, lanes, z);
-		gq_zeros_decode(z, lanes, pack, r->from, r->style, z + lanes);
-		gq_layout_stream.unpack_line(s->now + at, pack, lanes, z);
-		gq_zeros_decode(z, lanes, pack, r->to, r->style, z + 2 * lanes);
-		if (memcmp(z + lanes, z + 2 * lanes, columns) != 0) {
-			status = gq_fail(err, GPTQ_E_MISMATCH, "what was written does not hold the same zero points");
-			gq_error_file(err, s->f->name);
-			gq_error_offset(err, place_of(s, i) + at);
-		}
-		rc->n_zeros_verified += columns;
+	if (status != GPTQ_OK)
+		return status;
+	same = gq_zeros_first_change(&rewrite, s->old_bytes + i * s->n, s->now, n, s->z);
+	if (same < n) {
+		status = gq_fail(err, GPTQ_E_MISMATCH, "what was written does not hold the same zero points");
+		gq_error_file(err, s->f->name);
+		gq_error_offset(err, place_of(s, i) + same * rewrite.row_bytes);
 	}
+	rc->n_zeros_verified += same * rewrite.n;
 	return status;
 }
 

@@ -120,22 +120,14 @@ static enum gptq_status verify(struct gq_stream *s, size_t i, const struct gq_qz
 {
 	const struct gq_unit *u = &s->cv->units[0];
 	const struct gq_layer *l = &u->source.layers.items[i];
-	enum gptq_v1_style style = gq_layer_style(s->cv, u, i);
-	size_t lanes = gq_row_lanes(l->pack, a->row_bytes);
-	uint8_t *za = s->lanes + lanes, *zb = s->lanes + 2 * lanes;
+	struct gq_rewrite rewrite = {
+		l->pack, a->row_bytes, a->n, u->formats[i], s->cv->to, gq_layer_style(s->cv, u, i)};
 
-	for (size_t g = 0; g < a->rows; g++) {
-		a->layout->unpack_line((const char *)a->words + g * a->row_bytes, a->pack, lanes, s->lanes);
-		gq_zeros_decode(s->lanes, lanes, a->pack, u->formats[i], style, za);
-		a->layout->unpack_line(after + g * a->row_bytes, a->pack, lanes, s->lanes);
-		gq_zeros_decode(s->lanes, lanes, a->pack, s->cv->to, style, zb);
-		if (memcmp(za, zb, a->n) != 0) {
-			enum gptq_status status =
-				gq_fail(err, GPTQ_E_MISMATCH, "the shifted zero points are not the same");
+	if (gq_zeros_first_change(&rewrite, a->words, after, a->rows, s->lanes) < a->rows) {
+		enum gptq_status status = gq_fail(err, GPTQ_E_MISMATCH, "the shifted zero points are not the same");
 
-			gq_error_tensor(err, l->name, l->name_len);
-			return status;
-		}
+		gq_error_tensor(err, l->name, l->name_len);
+		return status;
 	}
 	s->cv->report->n_zeros_verified += a->rows * a->n;
 	return GPTQ_OK;

@@ -147,3 +147,22 @@ void gq_zeros_encode(const uint8_t *z, size_t n_lanes, struct gq_pack pack, enum
 {
 	step(z, n_lanes, pack, format, style, false, lanes);
 }
+
+size_t gq_zeros_first_change(const struct gq_rewrite *rewrite, const void *before, const void *after, size_t n_rows,
+			     uint8_t *scratch)
+{
+	struct gq_pack pack = rewrite->pack;
+	size_t lanes = gq_row_lanes(pack, rewrite->row_bytes), r = 0;
+	const unsigned char *a = before, *b = after;
+	uint8_t *za = scratch + lanes, *zb = za + lanes;
+
+	for (; r < n_rows; r++, a += rewrite->row_bytes, b += rewrite->row_bytes) {
+		gq_layout_stream.unpack_line(a, pack, lanes, scratch);
+		gq_zeros_decode(scratch, lanes, pack, rewrite->from, rewrite->style, za);
+		gq_layout_stream.unpack_line(b, pack, lanes, scratch);
+		gq_zeros_decode(scratch, lanes, pack, rewrite->to, rewrite->style, zb);
+		if (memcmp(za, zb, rewrite->n) != 0)
+			break;
+	}
+	return r;
+}

@@ -33,6 +33,22 @@ void gq_zeros_decode(const uint8_t *lanes, size_t n_lanes, struct gq_pack pack, 
 void gq_zeros_encode(const uint8_t *z, size_t n_lanes, struct gq_pack pack, enum gptq_zeros_format format,
 		     enum gptq_v1_style style, uint8_t *lanes);
 
+/* Rows of zero points that were stored in one way and are now stored in another. */
+struct gq_rewrite {
+	struct gq_pack pack;
+	size_t row_bytes;
+	size_t n; /* real columns */
+	enum gptq_zeros_format from, to;
+	enum gptq_v1_style style; /* of whichever is v1 */
+};
+
+/*
+ * Decodes both with the plain loops: the first of n_rows rows that is not the same, or n_rows. scratch has room for
+ * three rows of gq_row_lanes() each; afterwards the last two are the zero points of that row, before and after.
+ */
+size_t gq_zeros_first_change(const struct gq_rewrite *rewrite, const void *before, const void *after, size_t n_rows,
+			     uint8_t *scratch);
+
 /* The bits of lane i, as a mask on its value, that lie in the word where it begins. */
 unsigned gq_lane_mask(struct gq_pack pack, size_t i);
 
