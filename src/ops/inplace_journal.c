@@ -85,12 +85,9 @@ static enum gptq_status new_header(struct maker *m, const struct gq_target *t, s
 				   size_t *size, struct gptq_error *err)
 {
 	const struct gq_st *st = t->unit->source.shards.items[t->shard].st;
-	enum gptq_status status = gq_shard_header(&t->unit->source.shards, t->shard, err);
-	size_t a = 0, b;
+	enum gptq_status status = gq_new_header(m->cv, t->unit, t->shard, header, err);
+	size_t a = 0, b = header->size;
 
-	if (status == GPTQ_OK)
-		status = gq_new_header(m->cv, t->unit, t->shard, header, err);
-	b = header->size;
 	if (status == GPTQ_OK && header->size && header->size != st->header_size)
 		status = gq_fail(err, GPTQ_E_REFUSED, "the header would change its size");
 	if (status != GPTQ_OK)
@@ -107,26 +104,24 @@ static enum gptq_status new_header(struct maker *m, const struct gq_target *t, s
 static enum gptq_status add_file(struct maker *m, const struct gq_target *t, size_t label_begin, size_t label_size,
 				 struct gptq_error *err)
 {
-	const struct gq_shard *s = &t->unit->source.shards.items[t->shard];
+	struct gq_shards *shards = &t->unit->source.shards;
+	const struct gq_shard *s = &shards->items[t->shard];
 	struct gq_record r = {.kind = GQ_RECORD_FILE,
 			      .ino = s->ino,
 			      .size = s->size,
 			      .header_size = s->st->data_start,
 			      .label_begin = 8 + label_begin,
-			      .label_size = label_size};
-	size_t end = label_begin + label_size;
-	unsigned char length[8];
+			      .label_size = label_size,
+			      .name = gq_strdup(t->name)};
+	bool had = s->st->header != NULL; /* as those with a label have */
+	enum gptq_status status = r.name ? gq_shard_header(shards, t->shard, err) : gq_fail_nomem(err);
 
-	r.name = gq_strdup(t->name);
-	if (!r.name)
-		return gq_fail_nomem(err);
-	gq_store_le(length, s->st->header_size, 8);
-	r.header_crc = (uint32_t)crc32_z(0, length, 8);
-	r.header_crc = (uint32_t)crc32_z(r.header_crc, (const Bytef *)s->st->header, label_begin);
-	r.header_crc =
-		(uint32_t)crc32_z(r.header_crc, (const Bytef *)s->st->header + end, (size_t)s->st->header_size - end);
-	enum gptq_status status = gq_journal_add(&m->w, &r, NULL, 0, err);
-
+	if (status == GPTQ_OK) {
+		r.header_crc = gq_journal_header_crc(s->st->header, &r);
+		status = gq_journal_add(&m->w, &r, NULL, 0, err);
+	}
+	if (!had) /* headers of many small layers are large, and only one is wanted at a time */
+		gq_shard_drop_header(shards, t->shard);
 	gq_free(r.name);
 	m->n_files++;
 	return status;
@@ -344,8 +339,6 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 
 	for (bool more = gq_target_first(m->cv, m->place, &t); more && status == GPTQ_OK;
 	     more = gq_target_next(m->cv, m->place, &t)) {
-		struct gq_st *st = t.unit->source.shards.items[t.shard].st;
-		bool had = st->header != NULL;
 		struct gq_buf header = {0};
 		size_t begin = 0, size = 0;
 
@@ -360,8 +353,6 @@ static enum gptq_status add_targets(struct maker *m, enum gq_record_kind kind, s
 			file++;
 		}
 		gq_buf_free(&header);
-		if (!had) /* headers of many small layers are large, and only one is wanted at a time */
-			gq_shard_drop_header(&t.unit->source.shards, t.shard);
 	}
 	return status;
 }

@@ -26,6 +26,15 @@ static uint32_t crc_of(uint32_t crc, const void *data, size_t n)
 	return n ? (uint32_t)crc32_z(crc, data, n) : crc; /* zlib takes no bytes at all for a wish to begin */
 }
 
+uint32_t gq_journal_header_crc(const char *text, const struct gq_record *file)
+{
+	uint64_t size = file->header_size - 8, begin = file->label_begin - 8, end = begin + file->label_size;
+	unsigned char length[8];
+
+	gq_store_le(length, size, 8);
+	return crc_of(crc_of(crc_of(0, length, 8), text, (size_t)begin), text + end, (size_t)(size - end));
+}
+
 /*
  * The checksum goes on over a payload. Old zero points have one of their own, from which this one follows: they are
  * nearly all of a journal, and are not gone over twice. own: what theirs is.

@@ -63,6 +63,9 @@ struct gq_record {
 	uint64_t payload_size;
 };
 
+/* What header_crc of a FILE is: of the length of its header and of the header's text, without the label's span. */
+uint32_t gq_journal_header_crc(const char *text, const struct gq_record *file);
+
 /* ------------------------------------------------------------------------------------------------- writing */
 
 struct gq_journal_writer {

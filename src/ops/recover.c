@@ -173,21 +173,20 @@ static enum gptq_status do_config(struct gq_recovery *rc, const struct gq_journa
 static enum gptq_status check_header(const struct gq_journal *j, int fd, struct gptq_error *err)
 {
 	const struct gq_record *r = &j->record;
-	uint64_t end = r->label_begin + r->label_size;
 	unsigned char *header;
 	enum gptq_status status;
 	uint32_t crc;
 
-	if (r->header_size > r->size || !gq_span_ok(r->label_begin, r->label_size, r->header_size))
+	if (r->header_size > r->size || r->label_begin < 8 ||
+	    !gq_span_ok(r->label_begin, r->label_size, r->header_size))
 		return gq_journal_damaged(j, "a header outside its file", err);
 	header = gq_malloc_array((size_t)r->header_size, 1);
 	if (!header)
 		return gq_fail_nomem(err);
 	status = gq_pread_full(fd, header, (size_t)r->header_size, 0, r->name, err);
-	if (status == GPTQ_OK && (r->header_size < 8 || gq_load_le(header, 8) != r->header_size - 8))
+	if (status == GPTQ_OK && gq_load_le(header, 8) != r->header_size - 8)
 		status = gq_journal_damaged(j, "a header that ends where its file's does not", err);
-	crc = (uint32_t)crc32_z(0, header, (size_t)r->label_begin);
-	crc = (uint32_t)crc32_z(crc, header + end, (size_t)(r->header_size - end));
+	crc = gq_journal_header_crc((const char *)header + 8, r);
 	gq_free(header);
 	if (status == GPTQ_OK && crc != r->header_crc)
 		status = gq_recovery_fail(r->name, err, "the header is not the one that the journal is about");
@@ -297,9 +296,9 @@ static enum gptq_status take_zeros(struct some_zeros *some, struct gq_journal *j
 
 /* --------------------------------------------------------------------------------------------------- the passes */
 
-static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journal *j, bool check,
-				  struct gptq_error *err)
+static enum gptq_status do_record(struct some_zeros *some, struct gq_journal *j, bool check, struct gptq_error *err)
 {
+	struct gq_recovery *rc = some->rc;
 	const struct gq_record *r = &j->record;
 
 	switch (r->kind) {
@@ -312,6 +311,7 @@ static enum gptq_status do_record(struct gq_recovery *rc, const struct gq_journa
 	case GQ_RECORD_FILE:
 		return check ? open_file(rc, j, err) : GPTQ_OK;
 	case GQ_RECORD_ZEROS:
+		return check ? gq_recovery_spans(rc, j, true, err) : take_zeros(some, j, err);
 	case GQ_RECORD_HEADER:
 		return gq_recovery_spans(rc, j, check, err);
 	case GQ_RECORD_CONFIG:
@@ -334,36 +334,9 @@ static enum gptq_status sync_files(struct gq_recovery *rc, struct gptq_error *er
 	return status;
 }
 
-/*
- * Records from the next one on, up to those of the kind `last`; those of kinds before `first` are passed over. The
- * next walk goes on behind them.
- */
-static enum gptq_status walk(struct gq_recovery *rc, struct gq_journal *j, bool check, enum gq_record_kind first,
-			     enum gq_record_kind last, struct gptq_error *err)
-{
-	struct gq_journal_mark mark;
-	enum gptq_status status;
-
-	for (;;) {
-		gq_journal_mark(j, &mark);
-		status = gq_check_cancel(rc->hooks, err);
-		if (status == GPTQ_OK)
-			status = gq_journal_next(j, err);
-		if (status != GPTQ_OK)
-			return status;
-		if (j->record.kind > last) {
-			gq_journal_return(j, &mark);
-			return GPTQ_OK;
-		}
-		if (j->record.kind >= first)
-			status = do_record(rc, j, check, err);
-		if (status != GPTQ_OK || j->record.kind == GQ_RECORD_END)
-			return status;
-	}
-}
-
-/* The records of zero points, which come first of those that are written. */
-static enum gptq_status write_zeros(struct gq_recovery *rc, struct gq_journal *j, struct gptq_error *err)
+/* Records from the next one on, up to those of the kind `last`. The next walk goes on behind them. */
+static enum gptq_status walk(struct gq_recovery *rc, struct gq_journal *j, bool check, enum gq_record_kind last,
+			     struct gptq_error *err)
 {
 	struct some_zeros some = {.rc = rc};
 	struct gq_journal_mark mark;
@@ -374,11 +347,13 @@ static enum gptq_status write_zeros(struct gq_recovery *rc, struct gq_journal *j
 		status = gq_check_cancel(rc->hooks, err);
 		if (status == GPTQ_OK)
 			status = gq_journal_next(j, err);
-		if (status == GPTQ_OK && j->record.kind == GQ_RECORD_ZEROS)
-			status = take_zeros(&some, j, err);
-	} while (status == GPTQ_OK && j->record.kind <= GQ_RECORD_ZEROS);
-	if (status == GPTQ_OK)
-		gq_journal_return(j, &mark);
+		if (status == GPTQ_OK && j->record.kind > last) {
+			gq_journal_return(j, &mark);
+			break;
+		}
+		if (status == GPTQ_OK)
+			status = do_record(&some, j, check, err);
+	} while (status == GPTQ_OK && j->record.kind != GQ_RECORD_END);
 	return write_some(&some, status, err);
 }
 
@@ -389,7 +364,7 @@ enum gptq_status gq_recovery_check(struct gq_recovery *rc, bool files_only, stru
 
 	if (status != GPTQ_OK)
 		return status;
-	status = walk(rc, &j, true, GQ_RECORD_PLAN, files_only ? GQ_RECORD_FILE : GQ_RECORD_END, err);
+	status = walk(rc, &j, true, files_only ? GQ_RECORD_FILE : GQ_RECORD_END, err);
 	if (status == GPTQ_OK)
 		status = gq_recovery_check_plan(rc, &j, err);
 	gq_journal_close(&j);
@@ -416,15 +391,15 @@ enum gptq_status gq_recovery_run(struct gq_recovery *rc, bool *begun, struct gpt
 	if (status != GPTQ_OK)
 		return status;
 	/* What goes before a kind of label is synced, and zero points are verified. */
-	status = write_zeros(rc, &j, err);
+	status = walk(rc, &j, false, GQ_RECORD_ZEROS, err);
 	if (status == GPTQ_OK)
 		status = sync_files(rc, err);
 	if (status == GPTQ_OK)
-		status = walk(rc, &j, false, GQ_RECORD_HEADER, GQ_RECORD_HEADER, err);
+		status = walk(rc, &j, false, GQ_RECORD_HEADER, err);
 	if (status == GPTQ_OK)
 		status = sync_files(rc, err);
 	if (status == GPTQ_OK)
-		status = walk(rc, &j, false, GQ_RECORD_CONFIG, GQ_RECORD_CONFIG, err);
+		status = walk(rc, &j, false, GQ_RECORD_CONFIG, err);
 	if (status == GPTQ_OK)
 		status = gq_fsync(rc->place->dir_fd, rc->place->dir, err);
 	gq_journal_close(&j);
