@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_dup.h"
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -92,10 +93,9 @@ static enum gptq_status check_few(const struct gq_json_dup *dup, const struct gq
 static bool ascend(const struct gq_json_dup *dup, const struct gq_json_dup_key *keys, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
-		size_t a = keys[i - 1].size, b = keys[i].size;
-		int c = memcmp(key_bytes(dup, &keys[i - 1]), key_bytes(dup, &keys[i]), a < b ? a : b);
+		const struct gq_json_dup_key *a = &keys[i - 1], *b = &keys[i];
 
-		if (c > 0 || (c == 0 && a >= b))
+		if (gq_compare_bytes(key_bytes(dup, a), a->size, key_bytes(dup, b), b->size) >= 0)
 			return false;
 	}
 	return true;

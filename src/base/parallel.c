@@ -45,10 +45,11 @@ unsigned gq_work_threads(unsigned jobs, size_t n)
 	return cores > 0 ? (unsigned)cores : 1;
 }
 
-/* The total may be an estimate: labels get longer, headers grow. Nobody is told of more than all. */
+/* The total may be an estimate: labels get longer, headers grow. Nobody is told of more than all, or of all of nothing.
+ */
 static void tell(const struct gq_work *work, const char *file, uint64_t done)
 {
-	if (work->hooks && work->hooks->progress)
+	if (work->total && work->hooks && work->hooks->progress)
 		work->hooks->progress(work->hooks->ctx, file, done < work->total ? done : work->total, work->total);
 }
 

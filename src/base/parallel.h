@@ -18,7 +18,7 @@ unsigned gq_work_threads(unsigned jobs, size_t n);
  * Calls fn for items 0..n-1, in n_threads threads, the calling one among them. Items begin in their order. After a
  * failure no other item begins; of several failures the one of the first item is returned, so that the outcome is the
  * same for any number of threads, unless the work was abandoned. Hooks are called from the calling thread alone; total:
- * the bytes of all items.
+ * the bytes of all items; 0: they are no progress, and nobody is told of it.
  */
 enum gptq_status gq_work_run(size_t n, unsigned n_threads, gq_work_fn fn, void *ctx, const struct gptq_hooks *hooks,
 			     uint64_t total, struct gptq_error *err);

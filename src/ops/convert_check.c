@@ -217,17 +217,15 @@ static enum gptq_status check_item(void *ctx, size_t item, struct gq_work *work,
 /* What has been compared is summed up afterwards: threads do not share a count. */
 static enum gptq_status check_files(struct gq_checking *c, struct gptq_error *err)
 {
-	const struct gptq_hooks *asked = c->cv->options->hooks;
-	struct gptq_hooks hooks = asked ? *asked : (struct gptq_hooks){0};
 	size_t n = c->unit->source.shards.n;
 	unsigned n_threads = gq_work_threads(gq_convert_threads(c->cv->options->jobs), n);
 	enum gptq_status status;
 
-	hooks.progress = NULL; /* its few bytes are in no count */
 	c->checkers = gq_calloc(n_threads, sizeof(*c->checkers));
 	if (!c->checkers)
 		return gq_fail_nomem(err);
-	status = gq_work_run(n, n_threads, check_item, c, &hooks, 0, err);
+	/* Its few bytes are in no count. */
+	status = gq_work_run(n, n_threads, check_item, c, c->cv->options->hooks, 0, err);
 	for (unsigned i = 0; i < n_threads; i++) {
 		c->cv->report->n_zeros_verified += c->checkers[i].n_zeros;
 		gq_checker_free(&c->checkers[i]);

@@ -159,14 +159,13 @@ enum gptq_status gq_survey_zeros(struct gq_shards *shards, const struct gq_layer
 				 struct gptq_error *err)
 {
 	struct zero_reading r = {shards, layers, sv};
-	/* Of all that is read here, most is read again with the codes: only those are progress. */
-	struct gptq_hooks quiet = {.ctx = hooks ? hooks->ctx : NULL, .cancelled = hooks ? hooks->cancelled : NULL};
 	size_t n = (size_t)gq_ceil_div(layers->n, AT_ONCE);
 	enum gptq_status status;
 
 	n_threads = gq_work_threads(n_threads, n);
 	n_threads = n_threads < GQ_SURVEY_THREADS ? n_threads : GQ_SURVEY_THREADS;
-	status = gq_work_run(n, n_threads, read_some, &r, &quiet, 0, err);
+	/* Of all that is read here, most is read again with the codes: only those are progress. */
+	status = gq_work_run(n, n_threads, read_some, &r, hooks, 0, err);
 	/* Threads have marked what is broken; why is told in the order of the layers. */
 	for (size_t i = 0; i < layers->n && status == GPTQ_OK; i++)
 		if (sv->broken[i])
